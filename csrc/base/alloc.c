@@ -1,0 +1,69 @@
+/* The one gate to malloc. Tests make the nth allocation fail through it. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "ort_abi_host.h"
+
+/* Allocations left until one fails; negative: none fails. Any thread. */
+static _Atomic int64_t allocations_left = -1;
+static _Atomic int64_t allocations_made = 0;
+
+static bool allocation_allowed(void) {
+  atomic_fetch_add_explicit(&allocations_made, 1, memory_order_relaxed);
+  if (atomic_load_explicit(&allocations_left, memory_order_relaxed) < 0) return true;
+  return atomic_fetch_sub_explicit(&allocations_left, 1, memory_order_relaxed) != 0;
+}
+
+ORT_ABI_EXPORT void ortabi_fail_allocation(int64_t allocations_before_failure) {
+  atomic_store(&allocations_left, allocations_before_failure);
+}
+
+ORT_ABI_EXPORT int64_t ortabi_allocation_count(void) {
+  return atomic_load(&allocations_made);
+}
+
+void* mem_alloc(size_t size) {
+  return allocation_allowed() ? malloc(size ? size : 1) : NULL;
+}
+
+void* mem_calloc(size_t count, size_t size) {
+  if (count == 0 || size == 0) count = size = 1;
+  return allocation_allowed() ? calloc(count, size) : NULL;
+}
+
+void* mem_alloc_aligned(size_t size) {
+  void* block = NULL;
+  if (!allocation_allowed() || posix_memalign(&block, MEM_ALIGNMENT, size ? size : 1) != 0) return NULL;
+  return block;
+}
+
+void* mem_realloc(void* block, size_t size) {
+  return allocation_allowed() ? realloc(block, size ? size : 1) : NULL;
+}
+
+void mem_free(void* block) {
+  free(block);
+}
+
+bool size_mul(size_t a, size_t b, size_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+bool size_add(size_t a, size_t b, size_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+bool array_reserve(void** items, size_t* capacity, size_t needed, size_t item_size) {
+  if (needed <= *capacity) return true;
+  size_t grown = *capacity < 8 ? 8 : *capacity + *capacity / 2;
+  if (grown < needed) grown = needed;
+  size_t bytes;
+  if (!size_mul(grown, item_size, &bytes)) return false;
+  void* moved = mem_realloc(*items, bytes);
+  if (moved == NULL) return false;
+  *items = moved;
+  *capacity = grown;
+  return true;
+}

@@ -1,0 +1,58 @@
+/* ort_abi_host.h: what libort_abi.so exports beside OrtGetApiBase. Ours, not part of ORT's ABI. */
+#ifndef ORT_ABI_HOST_H
+#define ORT_ABI_HOST_H
+
+#include "ort_abi.h"
+
+/* clang-format off */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Fault injection ---- */
+
+/* The allocation after `allocations_before_failure` more ones fails, once; negative: none fails. Process-wide. */
+ORT_ABI_EXPORT void ortabi_fail_allocation(int64_t allocations_before_failure);
+/* How many allocations the library has made since the process started. */
+ORT_ABI_EXPORT int64_t ortabi_allocation_count(void);
+
+/* ---- Hardware ---- */
+
+/* Adds a hardware device to what factories see in GetSupportedDevices, as if the machine had it: an EP is tested
+ * without its hardware. copies everything. Applies to libraries registered afterwards; gone with the environment.
+ * `metadata` may be NULL. Errors: ORT_INVALID_ARGUMENT for NULL `env` or `vendor`, or an unknown type. */
+ORT_ABI_EXPORT OrtStatus* ortabi_inject_hardware_device(OrtEnv* env, OrtHardwareDeviceType type, uint32_t vendor_id,
+      uint32_t device_id, const char* vendor, const OrtKeyValuePairs* metadata);
+
+/* ---- Models without a session ---- */
+
+/* Reads a model so that its graph can be looked at with the Graph_*, Node_*, ValueInfo_* and OpAttr_* slots.
+ * `path` gives the folder for external data and may be NULL when `data` is given; `data` (borrowed until
+ * ReleaseModel) may be NULL when `path` is to be read. gives `*model` (caller releases with ReleaseModel). */
+ORT_ABI_EXPORT OrtStatus* ortabi_load_model(const char* path, const void* data, size_t size, OrtModel** model);
+/* borrows: the graph lives as long as the model. */
+ORT_ABI_EXPORT const OrtGraph* ortabi_model_graph(const OrtModel* model);
+
+/* ---- Sessions ---- */
+
+/* One line a node of the session's plan, in execution order, from 0 to count-1. borrows: valid as long as the
+ * session. `runs` and `nanoseconds` count since creation and only while ortabi_session_set_timing is on. */
+typedef struct OrtAbiPlanStep {
+  const char* ep_name;
+  const char* node_name;
+  const char* op_type; /* of a fused node: its subgraph's name */
+  const char* domain;
+  size_t original_nodes; /* nodes of the model that the step runs: more than 1 for a fused node */
+  uint64_t runs;
+  uint64_t nanoseconds;
+} OrtAbiPlanStep;
+ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session);
+ORT_ABI_EXPORT OrtStatus* ortabi_session_step(const OrtSession* session, size_t index, OrtAbiPlanStep* step);
+ORT_ABI_EXPORT void ortabi_session_set_timing(OrtSession* session, bool on);
+
+#ifdef __cplusplus
+}
+#endif
+/* clang-format on */
+
+#endif /* ORT_ABI_HOST_H */
