@@ -1,0 +1,157 @@
+/* model: what a model is. The reader makes an OrtModel from ONNX bytes; everything in it lives in the model's
+ * arena and dies with it. Names are ONNX's. */
+#ifndef ORT_ABI_MODEL_H
+#define ORT_ABI_MODEL_H
+
+#include "objects/objects.h"
+
+typedef struct OpsetImport {
+  char* domain; /* "" for ai.onnx */
+  int version;
+} OpsetImport;
+
+/* A use of a value. input_index -1: an implicit input (captured by a subgraph of `node`). */
+typedef struct ValueConsumer {
+  OrtNode* node;
+  int64_t input_index;
+} ValueConsumer;
+
+struct OrtExternalInitializerInfo {
+  char* file_path; /* as the model writes it: relative to its folder */
+  int64_t offset;
+  size_t size;
+};
+
+struct OrtValueInfo {
+  char* name;
+  OrtTypeInfo* type; /* NULL while unknown */
+  OrtGraph* graph;   /* where the value is defined */
+  OrtNode* producer; /* NULL for graph inputs and initializers */
+  size_t producer_output;
+  ValueConsumer* consumers; /* of this graph and of subgraphs through implicit inputs */
+  size_t consumer_count;
+  OrtValue* initializer; /* owned by the model (released with it); data may point into the mapped file */
+  OrtExternalInitializerInfo* external;
+  bool is_graph_input, is_graph_output;
+  /* For run/: the value's place in the session's plan; -1 if none. */
+  int64_t slot;
+};
+
+struct OrtOpAttr {
+  char* name;
+  OrtOpAttrType type;
+  int64_t i; /* INT */
+  float f;   /* FLOAT */
+  char* s;   /* STRING: NUL-terminated, `count` bytes */
+  int64_t* ints;
+  float* floats;
+  char** strings;
+  size_t* string_lengths;
+  size_t count;     /* elements of ints, floats, strings; bytes of s */
+  OrtValue* tensor; /* owned by the model */
+  OrtGraph* graph;
+  bool is_heap; /* made by CreateOpAttr: released by ReleaseOpAttr */
+};
+
+struct OrtNode {
+  size_t id; /* unique in its graph, stable */
+  char* name;
+  char* op_type;
+  char* domain;
+  int since_version; /* of the op's schema; the opset version when there is no schema */
+  OrtGraph* graph;
+  OrtValueInfo** inputs; /* NULL: a missing optional input */
+  size_t input_count;
+  OrtValueInfo** outputs; /* NULL: an output that is not wanted */
+  size_t output_count;
+  OrtValueInfo** implicit_inputs; /* captured by the node's subgraphs from this graph or an outer one */
+  size_t implicit_input_count;
+  OrtOpAttr* attributes;
+  size_t attribute_count;
+  OrtGraph** subgraphs; /* of the GRAPH attributes, in attribute order */
+  size_t subgraph_count;
+  const char* ep_name; /* borrows from the session; NULL while unassigned */
+  void* assignment;    /* for run/partition */
+};
+
+struct OrtGraph {
+  OrtModel* model;
+  char* name;
+  OrtNode* parent_node;  /* of a subgraph */
+  OrtValueInfo** inputs; /* all, also those that initializers give a default */
+  size_t input_count;
+  OrtValueInfo** outputs;
+  size_t output_count;
+  OrtValueInfo** initializers;
+  size_t initializer_count;
+  OrtNode** nodes; /* topological order */
+  size_t node_count;
+  NameMap values; /* name -> OrtValueInfo of this graph */
+  size_t next_node_id;
+};
+
+struct OrtModelMetadata {
+  char *producer_name, *producer_version, *graph_name, *domain, *description, *graph_description;
+  int64_t model_version;
+  OrtKeyValuePairs* custom;
+};
+
+struct OrtModel {
+  Arena arena;
+  OrtGraph* graph;
+  int64_t ir_version;
+  OpsetImport* opsets;
+  size_t opset_count;
+  char* path; /* of the model file, absolute; "" when it came from bytes */
+  OrtModelMetadata metadata;
+  OrtValue** values; /* every initializer and tensor attribute, to be released */
+  size_t value_count, value_capacity;
+  void* mappings; /* files mapped for initializers, onnx_reader.c */
+};
+
+/* ---- onnx_reader.c ---- */
+
+/* Where a model comes from. Exactly one of path and data; `folder` confines external data (NULL: path's
+ * folder). */
+typedef struct ModelSource {
+  const char* path;
+  const void* data; /* borrows until the model is released */
+  size_t size;
+  const char* folder;
+  bool copy_data; /* copies `data` instead of borrowing it */
+} ModelSource;
+/* gives (caller releases with model_release). The graph is faithful to the file: Constant nodes are nodes.
+ * Errors: ORT_NO_SUCHFILE, ORT_INVALID_PROTOBUF, ORT_INVALID_GRAPH (names node, value and what is wrong). */
+OrtStatus* model_read(const ModelSource* source, OrtModel** out);
+void model_release(OrtModel* model);
+
+/* ---- graph.c ---- */
+
+/* The value of that name in `graph` or, if `outer`, in an enclosing graph. borrows. */
+OrtValueInfo* graph_find_value(const OrtGraph* graph, const char* name, bool outer);
+/* borrows; NULL if absent. */
+OrtOpAttr* node_find_attribute(const OrtNode* node, const char* name);
+/* Opset version that the model imports for a domain; 0 if it does not. "ai.onnx" means "". */
+int model_opset(const OrtModel* model, const char* domain);
+/* True for a value with an initializer that no caller of the graph can override. */
+bool value_is_constant(const OrtValueInfo* value);
+
+/* ---- resolve.c: what a session does with a graph before it asks EPs ---- */
+
+/* Turns Constant nodes into initializers, in subgraphs too (as stock ORT does when it loads). */
+OrtStatus* model_lift_constants(OrtModel* model);
+/* Fills in the types of values that have none, from the op schemas, node by node (element types; shapes only
+ * where they are plain). Called by model_read. */
+OrtStatus* model_infer_types(OrtModel* model);
+
+/* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
+
+/* gives (caller releases with graph_view_release): a graph of `nodes` (topological order, all of one graph).
+ * It shares OrtNode and OrtValueInfo with the source: nothing is copied. Inputs: values from outside in order
+ * of first use, constants excluded; outputs: values used outside or graph outputs; initializers: the
+ * constants that its nodes (and their subgraphs) read. */
+OrtStatus* graph_view_new(const OrtGraph* source, OrtNode* const* nodes, size_t node_count, const char* name,
+                          OrtGraph** out);
+void graph_view_release(OrtGraph* view);
+
+#endif

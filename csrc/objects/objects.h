@@ -1,0 +1,208 @@
+/* objects: what a client creates and releases. Key-value pairs, memory infos, allocators, types, values,
+ * options. */
+#ifndef ORT_ABI_OBJECTS_H
+#define ORT_ABI_OBJECTS_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+/* ---- keyvalue.c ---- */
+
+struct OrtKeyValuePairs {
+  char** keys;   /* sorted, owned */
+  char** values; /* owned */
+  size_t count, keys_capacity, values_capacity;
+};
+OrtKeyValuePairs* key_values_new(void); /* gives (caller releases with key_values_release); NULL: no memory */
+void key_values_release(OrtKeyValuePairs* pairs);
+OrtKeyValuePairs* key_values_copy(const OrtKeyValuePairs* pairs); /* gives; NULL `pairs` gives an empty one */
+/* copies both. Replaces a value of the same key. False when out of memory, nothing changed. */
+bool key_values_set(OrtKeyValuePairs* pairs, const char* key, const char* value);
+const char* key_values_get(const OrtKeyValuePairs* pairs, const char* key); /* borrows; NULL if absent */
+bool key_values_equal(const OrtKeyValuePairs* a, const OrtKeyValuePairs* b);
+
+/* ---- memory_info.c ---- */
+
+struct OrtMemoryDevice {
+  OrtMemoryInfoDeviceType device_type;
+  OrtDeviceMemoryType memory_type;
+  uint32_t vendor_id;
+  uint32_t device_id;
+  size_t alignment;
+};
+struct OrtMemoryInfo {
+  char* name;
+  OrtAllocatorType allocator_type;
+  OrtMemType mem_type;
+  OrtMemoryDevice device;
+};
+extern const OrtMemoryInfo memory_info_cpu;                 /* "Cpu", device allocator, OrtMemTypeDefault */
+OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info); /* gives; NULL: no memory */
+void memory_info_release(OrtMemoryInfo* info);              /* leaves memory_info_cpu alone */
+bool memory_info_equal(const OrtMemoryInfo* a, const OrtMemoryInfo* b);
+/* Type, memory type, vendor and device id; alignment does not count. */
+bool memory_device_equal(const OrtMemoryDevice* a, const OrtMemoryDevice* b);
+/* True when the CPU may read and write the memory: the CPU's own, or a device's host-accessible one. */
+bool memory_device_is_host(const OrtMemoryDevice* device);
+
+/* ---- allocator.c ---- */
+
+/* borrows: the process-wide CPU allocator (MEM_ALIGNMENT), never released. */
+OrtAllocator* allocator_cpu(void);
+/* NULL with no log when the allocator has no memory. */
+void* allocator_alloc(OrtAllocator* allocator, size_t size);
+void allocator_free(OrtAllocator* allocator, void* block);
+/* True when the member at `offset` exists in the version the allocator says it has, and is not NULL. */
+bool allocator_has(const OrtAllocator* allocator, uint32_t since);
+
+/* ---- type_info.c ---- */
+
+struct OrtTensorTypeAndShapeInfo {
+  ONNXTensorElementDataType element_type;
+  bool has_shape;
+  size_t rank;
+  int64_t* dims;   /* -1: unknown or symbolic */
+  char** symbols;  /* NULL, or one name a dimension ("" where the dimension has none) */
+  void* own_block; /* released with the info: what SetDimensions/SetSymbolicDimensions allocated; else NULL */
+};
+struct OrtSequenceTypeInfo {
+  OrtTypeInfo* element;
+};
+struct OrtOptionalTypeInfo {
+  OrtTypeInfo* element;
+};
+struct OrtMapTypeInfo {
+  ONNXTensorElementDataType key_type;
+  OrtTypeInfo* value;
+};
+struct OrtTypeInfo {
+  ONNXType kind;
+  char* denotation;                  /* NULL: none */
+  OrtTensorTypeAndShapeInfo* tensor; /* tensors and sparse tensors */
+  OrtSequenceTypeInfo sequence;
+  OrtOptionalTypeInfo optional;
+  OrtMapTypeInfo map;
+};
+/* All of the following allocate in `arena`, or on the heap when `arena` is NULL (then type_info_release
+ * releases). NULL: no memory. `dims` and `symbols` may be NULL and are copied; has_shape false: rank and dims
+ * are ignored. */
+OrtTensorTypeAndShapeInfo* shape_info_new(Arena* arena, ONNXTensorElementDataType element_type,
+                                          bool has_shape, size_t rank, const int64_t* dims,
+                                          const char* const* symbols);
+void shape_info_release(OrtTensorTypeAndShapeInfo* info);
+OrtTypeInfo* type_info_new(Arena* arena, ONNXType kind);
+/* takes `tensor` / `element` (same arena or heap). */
+OrtTypeInfo* type_info_new_tensor(Arena* arena, ONNXType tensor_or_sparse, OrtTensorTypeAndShapeInfo* tensor);
+OrtTypeInfo* type_info_new_container(Arena* arena, ONNXType sequence_or_optional, OrtTypeInfo* element);
+OrtTypeInfo* type_info_new_map(Arena* arena, ONNXTensorElementDataType key_type, OrtTypeInfo* value);
+OrtTypeInfo* type_info_copy(Arena* arena, const OrtTypeInfo* info);
+void type_info_release(OrtTypeInfo* info);
+/* "tensor(float)", "seq(tensor(int64))", ...: ONNX's way to write types; for tensors without the shape.
+ * gives (caller releases with mem_free). */
+char* type_info_text(const OrtTypeInfo* info);
+/* "float", "int64", ... as ONNX writes element types; "undefined" for an unknown number. */
+const char* element_type_name(ONNXTensorElementDataType type);
+/* The reverse of "float"; UNDEFINED if there is none. */
+ONNXTensorElementDataType element_type_of_name(const char* name, size_t length);
+
+/* ---- value.c, value_string.c ---- */
+
+#define VALUE_INLINE_RANK 6
+
+typedef struct StringElement {
+  char* text; /* owned; NULL for "" */
+  size_t length;
+} StringElement;
+
+struct OrtValue {
+  ONNXType kind; /* ONNX_TYPE_TENSOR so far */
+  ONNXTensorElementDataType element_type;
+  size_t rank;
+  int64_t* dims; /* inline_dims or a heap block */
+  int64_t inline_dims[VALUE_INLINE_RANK];
+  size_t element_count;
+  size_t size_bytes;
+  void* data;                  /* element_count StringElements for strings */
+  const OrtMemoryInfo* memory; /* own_memory, an allocator's, or memory_info_cpu */
+  OrtMemoryInfo* own_memory;   /* NULL or released with the value */
+  OrtAllocator* allocator;     /* frees `data`; NULL: data is borrowed */
+};
+/* Bits of one element: 32 for float, 4 for int4, ...; 0 for strings and unknown types. */
+unsigned element_type_bits(ONNXTensorElementDataType type);
+/* Element and byte count of a shape. ORT_INVALID_ARGUMENT for a negative dimension or overflow. */
+OrtStatus* tensor_size(ONNXTensorElementDataType type, size_t rank, const int64_t* dims,
+                       size_t* element_count, size_t* size_bytes);
+/* gives (caller releases with value_release): a tensor whose data comes from `allocator`, which stays
+ * borrowed and must outlive it. Data is not initialised (strings are ""). */
+OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType type, size_t rank,
+                            const int64_t* dims, OrtValue** out);
+/* gives: a tensor over `data`. borrows `data`, or takes it when `deleter` is not NULL (freed with
+ * deleter->Free). copies `memory`. `size_bytes` may be larger than needed, not smaller. */
+OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryInfo* memory,
+                                 OrtAllocator* deleter, ONNXTensorElementDataType type, size_t rank,
+                                 const int64_t* dims, OrtValue** out);
+void value_release(OrtValue* value);
+/* Sets a string element; copies. False when out of memory. */
+bool value_set_string(OrtValue* value, size_t index, const char* text, size_t length);
+/* "float[2,3]": for messages. gives (caller releases with mem_free). */
+char* value_type_text(const OrtValue* value);
+
+/* ---- options.c, session_options.c ---- */
+
+/* One SessionOptionsAppendExecutionProvider_V2 call: the devices of one EP. */
+typedef struct EpSelection {
+  const OrtEpDevice** devices; /* owned array; the devices belong to the environment */
+  size_t count;
+} EpSelection;
+
+/* A dimension override: by name (`AddFreeDimensionOverrideByName`) or denotation. */
+typedef struct DimensionOverride {
+  char* name;
+  bool is_denotation;
+  int64_t value;
+} DimensionOverride;
+
+struct OrtSessionOptions {
+  OrtKeyValuePairs* config; /* session config entries, EP options as "ep.<lower-case EP name>.<key>" */
+  EpSelection* eps;         /* in the user's order */
+  size_t ep_count, ep_capacity;
+  const OrtEnv* env; /* of the EP devices; NULL without any */
+  DimensionOverride* overrides;
+  size_t override_count, override_capacity;
+  char** initializer_names;      /* AddInitializer */
+  const OrtValue** initializers; /* borrowed: the caller keeps them alive until the session is created */
+  size_t initializer_count, initializer_name_capacity, initializer_capacity;
+  char* log_id;
+  char* profile_prefix; /* NULL: profiling is off */
+  char* optimized_model_path;
+  int log_severity, log_verbosity; /* -1: the environment's */
+  GraphOptimizationLevel optimization_level;
+  ExecutionMode execution_mode;
+  int intra_op_threads, inter_op_threads;
+  bool memory_pattern, cpu_arena, deterministic, per_session_threads;
+  OrtLoggingFunction logging_function;
+  void* logging_param;
+};
+OrtSessionOptions* session_options_new(void);
+OrtSessionOptions* session_options_copy(const OrtSessionOptions* options); /* NULL `options`: the defaults */
+void session_options_release(OrtSessionOptions* options);
+/* borrows; `fallback` if the key is absent. */
+const char* session_options_config(const OrtSessionOptions* options, const char* key, const char* fallback);
+
+struct OrtRunOptions {
+  OrtKeyValuePairs* config;
+  char* tag;
+  int log_severity, log_verbosity; /* -1: the session's */
+  _Atomic int terminate;           /* set from any thread */
+  OrtSyncStream* stream;           /* borrowed */
+  char* profile_prefix;            /* RunOptionsEnableProfiling; NULL: off */
+};
+
+struct OrtThreadingOptions {
+  int intra_op_threads, inter_op_threads;
+  bool allow_spinning, denormal_as_zero;
+  char* affinity;
+};
+
+#endif
