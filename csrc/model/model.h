@@ -146,12 +146,13 @@ OrtStatus* model_infer_types(OrtModel* model);
 
 /* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
 
-/* gives (caller releases with graph_view_release): a graph of `nodes` (topological order, all of one graph).
- * It shares OrtNode and OrtValueInfo with the source: nothing is copied. Inputs: values from outside in order
- * of first use, constants excluded; outputs: values used outside or graph outputs; initializers: the
- * constants that its nodes (and their subgraphs) read. */
+/* gives (caller releases with graph_view_release): a graph of `nodes` (topological order, all of one graph). It
+ * shares OrtNode and OrtValueInfo with the source: nothing is copied. Inputs: values from outside in order of first
+ * use by the nodes (explicit inputs, then implicit ones), constant initializers among them unless `drop_constants`
+ * (OrtNodeFusionOptions); outputs: values used outside the nodes or graph outputs, in order of production;
+ * initializers: the constants that its nodes (and their subgraphs) read. */
 OrtStatus* graph_view_new(const OrtGraph* source, OrtNode* const* nodes, size_t node_count, const char* name,
-                          OrtGraph** out);
+                          bool drop_constants, OrtGraph** out);
 void graph_view_release(OrtGraph* view);
 
 #endif
