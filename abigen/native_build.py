@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from abigen import emit_c, header
+from abigen import emit_c, header, schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
@@ -83,7 +83,7 @@ def generate(folder: Path) -> list[Path]:
     """Writes the generated C files into `folder` (a file whose text is the same is not touched); returns the sources."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = [*HEADERS, *sorted(Path(__file__).parent.glob("*.py"))]
-    names = ["api_stubs.c", "api_tables.c", "abi_asserts.c"]
+    names = ["api_stubs.c", "api_tables.c", "abi_asserts.c", "op_schemas.c"]
     stamp = folder / "stamp"
     if not stamp.exists() or any(path.stat().st_mtime > stamp.stat().st_mtime for path in inputs):
         abi = header.read(*HEADERS)
@@ -91,6 +91,7 @@ def generate(folder: Path) -> list[Path]:
         write_if_changed(folder / "api_stubs.c", emit_c.api_stubs_c(abi))
         write_if_changed(folder / "api_tables.c", emit_c.api_tables_c(abi))
         write_if_changed(folder / "abi_asserts.c", emit_c.abi_asserts_c(abi))
+        write_if_changed(folder / "op_schemas.c", schemas.op_schemas_c())
         stamp.write_text("")
     return [folder / name for name in names]
 
