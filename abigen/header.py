@@ -1,7 +1,7 @@
 """The ABI header as data: every enum, struct, slot, parameter and mark of `ort_abi.h`.
 
-Two readers share the work. pycparser knows C types but not our marks (`ABI_SINCE(23)`, `ABI_IN`, ...), so the marks are
-collected here from the text of each declaration and taken out before pycparser sees it.
+Two readers share the work. pycparser knows C types but not our marks (`ABI_SINCE(23)`, `ABI_IN`, ...), so the
+marks are collected here from the text of each declaration and taken out before pycparser sees it.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ class Abi:
     function_types: dict[str, Function] = field(default_factory=dict)
     structs: dict[str, Struct] = field(default_factory=dict)
     exports: dict[str, Function] = field(default_factory=dict)
+    variables: list[str] = field(default_factory=list)
 
     def host_exports(self) -> list[Function]:
         """The functions that libort_abi.so exports."""
@@ -274,6 +275,8 @@ class _Reader:
             self._struct(kind, text)
         elif isinstance(kind, c_ast.FuncDecl):
             self.abi.exports[declaration.name] = _function(declaration.name, kind, text)
+        elif "extern" in declaration.storage:
+            self.abi.variables.append(declaration.name)
         else:
             raise HeaderError(f"declaration of a kind that abigen does not read: {text}")
 

@@ -1,7 +1,7 @@
 """Builds libort_abi.so: `python -m abigen.native_build --out DIR [--sanitize address,undefined] [--cc CC]`.
 
-Incremental (a source is compiled again when it, a header it includes or the flags changed) and safe to call from
-several processes on one folder: the second waits for the first.
+Incremental (a source is compiled again when it, a header it includes or the flags changed) and safe to call
+from several processes on one folder: the second waits for the first.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Options:
         return "clang" in version.stdout
 
     def cflags(self, generated: Path) -> list[str]:
-        """Flags of every C file of the library; gcc's sanitizers cause false warnings, so there they are no errors."""
+        """Flags of every C file. With sanitizers warnings are no errors: gcc then has false ones."""
         warnings = [flag for flag in WARNINGS if flag != "-Werror" or not self.sanitize]
         if self.is_clang():
             warnings[warnings.index("-Werror=discarded-qualifiers")] = (
@@ -66,7 +66,7 @@ class Options:
         return [*CFLAGS, *warnings, *includes, *self._sanitizer_flags()]
 
     def ldflags(self) -> list[str]:
-        """Flags of the link; undefined symbols are errors except in sanitizer builds, whose runtime is the program's."""
+        """Flags of the link. Undefined symbols are errors, but the program brings the sanitizers' own."""
         flags = ["-shared", f"-Wl,-soname,{LIBRARY_NAME}", *self._sanitizer_flags()]
         return flags if self.sanitize else [*flags, "-Wl,-z,defs"]
 
@@ -80,7 +80,7 @@ def library_sources() -> list[Path]:
 
 
 def generate(folder: Path) -> list[Path]:
-    """Writes the generated C files into `folder` (a file whose text is the same is not touched); returns the sources."""
+    """Writes the generated C files into `folder`, touching none that stays the same; returns the sources."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = [*HEADERS, *sorted(Path(__file__).parent.glob("*.py"))]
     names = ["api_stubs.c", "api_tables.c", "abi_asserts.c", "op_schemas.c"]
@@ -104,8 +104,9 @@ def write_if_changed(path: Path, text: str) -> None:
 
 
 def build(out: Path, options: Options | None = None) -> Path:
-    """Builds libort_abi.so in `out` and returns its path; objects are in `out/obj`, generated files in `out/generated`.
+    """Builds libort_abi.so in `out` and returns its path.
 
+    Objects are in `out/obj`, generated files in `out/generated`.
     Raises `BuildError` with the compiler's output.
     """
     options = options or Options()

@@ -1,4 +1,4 @@
-"""The table of ONNX operator schemas (`op_schemas.c`), read from the `onnx` package when the library is built."""
+"""The table of ONNX operator schemas (`op_schemas.c`), read from the `onnx` package at build time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _attribute(attribute: defs.OpSchema.Attribute) -> str:
     simple = kind in (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING)
     fields = [
         _quoted(attribute.name),
-        str(attribute.type.value),
+        str(attribute.type.value),  # type: ignore[attr-defined]  # the stub lacks it
         "true" if attribute.required else "false",
         "true" if simple else "false",
         _float(value.f) if kind == onnx.AttributeProto.FLOAT else "0",
