@@ -1,0 +1,155 @@
+/* The C side of execution providers written in Python. It is compiled into the Python extension module, which
+ * is itself the plugin library that a host registers: host -> trampoline here -> Python function.
+ *
+ * Lifetime of a callback: the structs given to a host are allocated and freed here. They carry an integer id,
+ * never a Python object; Python looks the id up, so a stale one is an error. Every call passes the gate
+ * (gate.c), which closes before the interpreter exits; a late call gets a status, a late release frees the C
+ * struct and leaves Python alone. */
+#ifndef ORT_ABI_BRIDGE_H
+#define ORT_ABI_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ort_abi.h"
+
+#define BRIDGE_MIN_API_VERSION 24
+
+/* What Python sees too. */
+/* cdef begin */
+typedef enum BridgeConstant {
+  BRIDGE_INPUT_HEADER = 4, /* numbers in front of the dimensions of one input in BridgeRun.flat */
+} BridgeConstant;
+
+/* Optional callbacks that a Python provider has. */
+typedef enum BridgeFeature {
+  BRIDGE_EP_COMPILE = 1,
+  BRIDGE_EP_KERNELS = 2,
+  BRIDGE_EP_RUN_START = 4,
+  BRIDGE_EP_RUN_END = 8,
+  BRIDGE_EP_DYNAMIC_OPTIONS = 16,
+  BRIDGE_EP_SESSION_READY = 32,
+  BRIDGE_EP_NOT_CONCURRENT = 64,
+} BridgeFeature;
+
+/* The tables of one host. Lives as long as the process. */
+typedef struct BridgeHost {
+  const OrtApi* api;
+  const OrtEpApi* ep_api;
+  uint32_t version; /* API version of both tables: newer slots are not read */
+  uint32_t index;
+} BridgeHost;
+
+/* One call of a host into Python. */
+typedef struct BridgeCall {
+  const BridgeHost* host;
+  const char* slot; /* borrows */
+  const char* name; /* borrows: name of the provider or of the registration */
+  int entered;
+  int ok;
+  int code;   /* OrtErrorCode of the failure */
+  char* text; /* set by bridge_fail, freed when the call ends */
+} BridgeCall;
+
+/* One run of a node. Kept by the node from run to run, so that equal inputs are seen as such. */
+typedef struct BridgeRun {
+  BridgeCall call;
+  OrtKernelContext* context;
+  size_t num_inputs;
+  size_t num_outputs;
+  const OrtValue** values; /* the inputs, NULL for absent ones */
+  /* For each input: element type (0: absent, -1: not a tensor), data address, 1 if the memory is not the
+   * CPU's, rank, dimensions. */
+  int64_t* flat;
+  size_t flat_len;
+  int64_t* previous;
+  size_t previous_len;
+  size_t flat_capacity;
+  size_t previous_capacity;
+  int counted; /* num_inputs and num_outputs are known */
+} BridgeRun;
+
+/* What Python wants to write into an output; dims is kept alive by Python. */
+typedef struct BridgeOutput {
+  size_t index;
+  size_t bytes;
+  size_t rank;
+  const int64_t* dims;
+  int dtype;
+  int absent; /* out: nobody uses this output */
+} BridgeOutput;
+
+typedef struct BridgeFactoryInfo {
+  uint64_t id;
+  char* name;
+  char* vendor;
+  char* version;
+  uint32_t vendor_id;
+} BridgeFactoryInfo;
+
+int bridge_gate_close(void);
+uint64_t bridge_unreported_errors(void);
+void bridge_fail(BridgeCall* call, int code, const char* text);
+int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
+                       const char* version, uint32_t vendor_id);
+OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
+OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output);
+int64_t bridge_output(BridgeRun* run, BridgeOutput* output);
+int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source);
+/* cdef end */
+
+/* gate.c */
+bool bridge_gate_enter(void);
+void bridge_gate_leave(void);
+
+/* call.c */
+const BridgeHost* bridge_host_from_base(const OrtApiBase* base, const char** problem);
+const BridgeHost* bridge_host_at(uint32_t index);
+char* bridge_copy_string(const char* text);
+OrtStatus* bridge_no_memory(const BridgeHost* host, const char* slot);
+BridgeCall bridge_call_begin(const BridgeHost* host, const char* slot, const char* name);
+OrtStatus* bridge_call_end(BridgeCall* call);
+void bridge_call_end_void(BridgeCall* call);
+void bridge_fail_with_status(BridgeCall* call, OrtStatus* status);
+void bridge_release(const BridgeHost* host, const char* slot, const char* name, uint64_t id);
+
+/* ep.c */
+OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features, const char* name,
+                         OrtEp** ep);
+void bridge_ep_free(OrtEp* ep);
+
+/* node.c */
+OrtStatus* bridge_compute_info_new(const BridgeHost* host, uint64_t id, const char* name,
+                                   OrtNodeComputeInfo** info);
+void bridge_compute_info_free(OrtNodeComputeInfo* info);
+
+/* run.c */
+bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same);
+void bridge_run_clear(BridgeRun* run);
+
+/* Written in Python (ort_abi/ep/_callbacks.py). All return 1 for success: 0 is what comes back when an
+ * exception escapes or when no Python code is attached, and must never read as success. */
+int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
+                             BridgeFactoryInfo* info);
+int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,
+                                const OrtHardwareDevice* const* devices, size_t num_devices,
+                                OrtEpDevice** ep_devices, size_t max_ep_devices, size_t* num_ep_devices);
+int bridge_py_create_ep(BridgeCall* call, uint64_t factory, const OrtHardwareDevice* const* devices,
+                        size_t num_devices, const OrtSessionOptions* options, const OrtLogger* logger,
+                        uint64_t* id, uint32_t* features);
+int bridge_py_get_capability(BridgeCall* call, uint64_t ep, const OrtGraph* graph,
+                             OrtEpGraphSupportInfo* info);
+int bridge_py_compile(BridgeCall* call, uint64_t ep, const OrtGraph** graphs, const OrtNode** fused_nodes,
+                      size_t count, uint64_t* ids);
+int bridge_py_get_kernel_registry(BridgeCall* call, uint64_t ep, const OrtKernelRegistry** registry);
+int bridge_py_run_start(BridgeCall* call, uint64_t ep, const OrtRunOptions* options);
+int bridge_py_run_end(BridgeCall* call, uint64_t ep, const OrtRunOptions* options, int sync_stream);
+int bridge_py_set_dynamic_options(BridgeCall* call, uint64_t ep, const char* const* keys,
+                                  const char* const* values, size_t count);
+int bridge_py_session_ready(BridgeCall* call, uint64_t ep);
+int bridge_py_create_kernel(BridgeCall* call, uint64_t definition, const OrtKernelInfo* info, uint64_t* id);
+int bridge_py_compute(uint64_t id, int same, BridgeRun* run);
+int bridge_py_release(BridgeCall* call, uint64_t id);
+
+#endif

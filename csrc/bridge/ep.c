@@ -1,0 +1,141 @@
+/* OrtEp of one session. */
+#include <stdlib.h>
+
+#include "bridge.h"
+
+typedef struct PyEp {
+  OrtEp base; /* first: the host's pointer is ours */
+  const BridgeHost* host;
+  uint64_t id;
+  char* name;
+} PyEp;
+
+static PyEp* of(const OrtEp* ep) {
+  return (PyEp*)ep;
+}
+
+static const char* ep_get_name(const OrtEp* this_ptr) {
+  return of(this_ptr)->name;
+}
+
+static OrtStatus* ep_get_capability(OrtEp* this_ptr, const OrtGraph* graph,
+                                    OrtEpGraphSupportInfo* graph_support_info) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetCapability", ep->name);
+  if (call.entered) call.ok = bridge_py_get_capability(&call, ep->id, graph, graph_support_info);
+  return bridge_call_end(&call);
+}
+
+static void ep_release_node_compute_infos(OrtEp* this_ptr, OrtNodeComputeInfo** infos, size_t count) {
+  (void)this_ptr;
+  for (size_t i = 0; i < count; i++) {
+    if (infos[i]) bridge_compute_info_free(infos[i]);
+    infos[i] = NULL;
+  }
+}
+
+static OrtStatus* ep_compile(OrtEp* this_ptr, const OrtGraph** graphs, const OrtNode** fused_nodes,
+                             size_t count, OrtNodeComputeInfo** infos, OrtNode** ep_context_nodes) {
+  PyEp* ep = of(this_ptr);
+  (void)ep_context_nodes; /* the host presets them to NULL: no EPContext nodes from here */
+  uint64_t* ids = calloc(count ? count : 1, sizeof *ids);
+  if (!ids) return bridge_no_memory(ep->host, "OrtEp::Compile");
+  for (size_t i = 0; i < count; i++) infos[i] = NULL;
+
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::Compile", ep->name);
+  if (call.entered) call.ok = bridge_py_compile(&call, ep->id, graphs, fused_nodes, count, ids);
+  OrtStatus* status = bridge_call_end(&call);
+  for (size_t i = 0; i < count && !status; i++) {
+    status = bridge_compute_info_new(ep->host, ids[i], ep->name, &infos[i]);
+    if (status) {
+      for (size_t j = i + 1; j < count; j++) bridge_release(ep->host, "OrtEp::Compile", ep->name, ids[j]);
+      ep_release_node_compute_infos(this_ptr, infos, i);
+    }
+  }
+  free(ids);
+  return status;
+}
+
+static OrtStatus* ep_get_kernel_registry(OrtEp* this_ptr, const OrtKernelRegistry** registry) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetKernelRegistry", ep->name);
+  *registry = NULL;
+  if (call.entered) call.ok = bridge_py_get_kernel_registry(&call, ep->id, registry);
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* ep_on_run_start(OrtEp* this_ptr, const OrtRunOptions* run_options) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnRunStart", ep->name);
+  if (call.entered) call.ok = bridge_py_run_start(&call, ep->id, run_options);
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* ep_on_run_end(OrtEp* this_ptr, const OrtRunOptions* run_options, bool sync_stream) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnRunEnd", ep->name);
+  if (call.entered) call.ok = bridge_py_run_end(&call, ep->id, run_options, sync_stream);
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* ep_set_dynamic_options(OrtEp* this_ptr, const char* const* keys, const char* const* values,
+                                         size_t count) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::SetDynamicOptions", ep->name);
+  if (call.entered) call.ok = bridge_py_set_dynamic_options(&call, ep->id, keys, values, count);
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnSessionInitializationEnd", ep->name);
+  if (call.entered) call.ok = bridge_py_session_ready(&call, ep->id);
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* ep_runs_one_at_a_time(OrtEp* this_ptr, bool* is_supported) {
+  (void)this_ptr;
+  *is_supported = false;
+  return NULL;
+}
+
+/* Gives the OrtEp of the Python object with this id (released with bridge_ep_free); copies name. A failure
+ * releases the Python object. */
+OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features, const char* name,
+                         OrtEp** out) {
+  PyEp* ep = calloc(1, sizeof *ep);
+  char* copy = bridge_copy_string(name);
+  if (!ep || !copy) {
+    free(ep);
+    free(copy);
+    bridge_release(host, "OrtEpFactory::CreateEp", name, id);
+    return bridge_no_memory(host, "OrtEpFactory::CreateEp");
+  }
+  ep->host = host;
+  ep->id = id;
+  ep->name = copy;
+  ep->base.ort_version_supported = host->version;
+  ep->base.GetName = ep_get_name;
+  ep->base.GetCapability = ep_get_capability;
+  if (features & BRIDGE_EP_COMPILE) {
+    ep->base.Compile = ep_compile;
+    ep->base.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
+  }
+  if (features & BRIDGE_EP_KERNELS) ep->base.GetKernelRegistry = ep_get_kernel_registry;
+  if (features & BRIDGE_EP_RUN_START) ep->base.OnRunStart = ep_on_run_start;
+  if (features & BRIDGE_EP_RUN_END) ep->base.OnRunEnd = ep_on_run_end;
+  if (features & BRIDGE_EP_DYNAMIC_OPTIONS) ep->base.SetDynamicOptions = ep_set_dynamic_options;
+  if (features & BRIDGE_EP_SESSION_READY)
+    ep->base.OnSessionInitializationEnd = ep_on_session_initialization_end;
+  if (features & BRIDGE_EP_NOT_CONCURRENT) ep->base.IsConcurrentRunSupported = ep_runs_one_at_a_time;
+  *out = &ep->base;
+  return NULL;
+}
+
+/* Releases the OrtEp and its Python object. */
+void bridge_ep_free(OrtEp* base) {
+  PyEp* ep = of(base);
+  bridge_release(ep->host, "OrtEpFactory::ReleaseEp", ep->name, ep->id);
+  free(ep->name);
+  free(ep);
+}

@@ -1,0 +1,194 @@
+/* The two functions that a plugin library exports, and the factory of one Python provider. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bridge.h"
+
+typedef struct PyFactory {
+  OrtEpFactory base; /* first: the host's pointer is ours */
+  const BridgeHost* host;
+  BridgeFactoryInfo info;
+} PyFactory;
+
+static PyFactory* of(const OrtEpFactory* factory) {
+  return (PyFactory*)factory;
+}
+
+static void free_info(BridgeFactoryInfo* info) {
+  free(info->name);
+  free(info->vendor);
+  free(info->version);
+}
+
+/* Called by Python inside create_factory; copies the strings. Returns 0 without memory. */
+int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
+                       const char* version, uint32_t vendor_id) {
+  info->id = id;
+  info->name = bridge_copy_string(name);
+  info->vendor = bridge_copy_string(vendor);
+  info->version = bridge_copy_string(version);
+  info->vendor_id = vendor_id;
+  return info->name && info->vendor && info->version;
+}
+
+static const char* factory_get_name(const OrtEpFactory* this_ptr) {
+  return of(this_ptr)->info.name;
+}
+
+static const char* factory_get_vendor(const OrtEpFactory* this_ptr) {
+  return of(this_ptr)->info.vendor;
+}
+
+static const char* factory_get_version(const OrtEpFactory* this_ptr) {
+  return of(this_ptr)->info.version;
+}
+
+static uint32_t factory_get_vendor_id(const OrtEpFactory* this_ptr) {
+  return of(this_ptr)->info.vendor_id;
+}
+
+static OrtStatus* factory_get_supported_devices(OrtEpFactory* this_ptr,
+                                                const OrtHardwareDevice* const* devices, size_t num_devices,
+                                                OrtEpDevice** ep_devices, size_t max_ep_devices,
+                                                size_t* num_ep_devices) {
+  PyFactory* factory = of(this_ptr);
+  BridgeCall call = bridge_call_begin(factory->host, "OrtEpFactory::GetSupportedDevices", factory->info.name);
+  *num_ep_devices = 0;
+  if (call.entered) {
+    call.ok = bridge_py_supported_devices(&call, factory->info.id, this_ptr, devices, num_devices, ep_devices,
+                                          max_ep_devices, num_ep_devices);
+  }
+  return bridge_call_end(&call);
+}
+
+static OrtStatus* factory_create_ep(OrtEpFactory* this_ptr, const OrtHardwareDevice* const* devices,
+                                    const OrtKeyValuePairs* const* ep_metadata_pairs, size_t num_devices,
+                                    const OrtSessionOptions* session_options, const OrtLogger* logger,
+                                    OrtEp** ep) {
+  PyFactory* factory = of(this_ptr);
+  const char* name = factory->info.name;
+  BridgeCall call = bridge_call_begin(factory->host, "OrtEpFactory::CreateEp", name);
+  uint64_t id = 0;
+  uint32_t features = 0;
+  (void)ep_metadata_pairs;
+  *ep = NULL;
+  if (call.entered) {
+    call.ok = bridge_py_create_ep(&call, factory->info.id, devices, num_devices, session_options, logger, &id,
+                                  &features);
+  }
+  OrtStatus* status = bridge_call_end(&call);
+  if (!status) status = bridge_ep_new(factory->host, id, features, name, ep);
+  return status;
+}
+
+static void factory_release_ep(OrtEpFactory* this_ptr, OrtEp* ep) {
+  (void)this_ptr;
+  if (ep) bridge_ep_free(ep);
+}
+
+/* No allocator of our own: the host uses its CPU allocator. */
+static OrtStatus* factory_create_allocator(OrtEpFactory* this_ptr, const OrtMemoryInfo* memory_info,
+                                           const OrtKeyValuePairs* allocator_options,
+                                           OrtAllocator** allocator) {
+  (void)this_ptr, (void)memory_info, (void)allocator_options;
+  *allocator = NULL;
+  return NULL;
+}
+
+static void factory_release_allocator(OrtEpFactory* this_ptr, OrtAllocator* allocator) {
+  (void)this_ptr, (void)allocator;
+}
+
+static OrtStatus* factory_create_data_transfer(OrtEpFactory* this_ptr, OrtDataTransferImpl** data_transfer) {
+  (void)this_ptr;
+  *data_transfer = NULL;
+  return NULL;
+}
+
+static bool factory_is_stream_aware(const OrtEpFactory* this_ptr) {
+  (void)this_ptr;
+  return false;
+}
+
+static OrtStatus* not_implemented(const OrtEpFactory* this_ptr, const char* slot) {
+  const PyFactory* factory = of(this_ptr);
+  char text[256];
+  snprintf(text, sizeof text, "%s: OrtEpFactory::%s is not implemented", factory->info.name, slot);
+  return factory->host->api->CreateStatus(ORT_NOT_IMPLEMENTED, text);
+}
+
+static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMemoryDevice* memory_device,
+                                             const OrtKeyValuePairs* stream_options,
+                                             OrtSyncStreamImpl** stream) {
+  (void)memory_device, (void)stream_options;
+  *stream = NULL;
+  return not_implemented(this_ptr, "CreateSyncStreamForDevice");
+}
+
+static OrtStatus* factory_select_best_model(OrtEpFactory* this_ptr, const OrtHardwareDevice* device,
+                                            const OrtKeyValuePairs* const* candidates, size_t num_candidates,
+                                            const OrtSessionOptions* session_options,
+                                            size_t* selected_index) {
+  (void)device, (void)candidates, (void)num_candidates, (void)session_options;
+  *selected_index = 0;
+  return not_implemented(this_ptr, "SelectBestModelCandidate");
+}
+
+static OrtEpFactory factory_slots(uint32_t version) {
+  return (OrtEpFactory){
+      .ort_version_supported = version,
+      .GetName = factory_get_name,
+      .GetVendor = factory_get_vendor,
+      .GetSupportedDevices = factory_get_supported_devices,
+      .CreateEp = factory_create_ep,
+      .ReleaseEp = factory_release_ep,
+      .GetVendorId = factory_get_vendor_id,
+      .GetVersion = factory_get_version,
+      .CreateAllocator = factory_create_allocator,
+      .ReleaseAllocator = factory_release_allocator,
+      .CreateDataTransfer = factory_create_data_transfer,
+      .IsStreamAware = factory_is_stream_aware,
+      .CreateSyncStreamForDevice = factory_create_sync_stream,
+      .SelectBestModelCandidate = factory_select_best_model,
+  };
+}
+
+/* Gives one factory: that of the provider class that Python prepared under registered_name. */
+OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_api_base,
+                             const OrtLogger* default_logger, OrtEpFactory** factories, size_t max_factories,
+                             size_t* num_factories) {
+  const char* problem = NULL;
+  *num_factories = 0;
+  const BridgeHost* host = bridge_host_from_base(ort_api_base, &problem);
+  if (!host) return ort_api_base->GetApi(1)->CreateStatus(ORT_NOT_IMPLEMENTED, problem);
+  if (max_factories < 1) {
+    return host->api->CreateStatus(ORT_INVALID_ARGUMENT, "CreateEpFactories: no room for a factory");
+  }
+  PyFactory* factory = calloc(1, sizeof *factory);
+  if (!factory) return bridge_no_memory(host, "CreateEpFactories");
+
+  factory->host = host;
+  BridgeCall call = bridge_call_begin(host, "CreateEpFactories", registered_name);
+  if (call.entered)
+    call.ok = bridge_py_create_factory(&call, registered_name, default_logger, &factory->info);
+  OrtStatus* status = bridge_call_end(&call);
+  if (status) {
+    free_info(&factory->info);
+    free(factory);
+    return status;
+  }
+  factory->base = factory_slots(host->version);
+  factories[0] = &factory->base;
+  *num_factories = 1;
+  return NULL;
+}
+
+/* Releases the factory. */
+OrtStatus* ReleaseEpFactory(OrtEpFactory* base) {
+  if (!base) return NULL;
+  PyFactory* factory = of(base);
+  bridge_release(factory->host, "ReleaseEpFactory", factory->info.name, factory->info.id);
+  free_info(&factory->info);
+  free(factory);
+  return NULL;
+}

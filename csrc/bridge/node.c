@@ -1,0 +1,142 @@
+/* What runs: the compute info of a fused graph, and the kernel of a single node. Both are one Python
+ * callable. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+#define HOST_SHIFT 48 /* a kernel definition's state is its Python id with the index of the host above it */
+
+typedef struct PyNode {
+  union { /* first: the host's pointer is ours */
+    OrtNodeComputeInfo info;
+    OrtKernelImpl kernel;
+  } base;
+  const BridgeHost* host;
+  uint64_t id;
+  char* name;
+  BridgeRun run; /* of whoever has set busy */
+  atomic_flag busy;
+} PyNode;
+
+/* Gives a node (released with free_node), NULL without memory; copies name. */
+static PyNode* new_node(const BridgeHost* host, uint64_t id, const char* name) {
+  PyNode* node = calloc(1, sizeof *node);
+  char* copy = bridge_copy_string(name);
+  if (!node || !copy) {
+    free(node);
+    free(copy);
+    return NULL;
+  }
+  node->host = host;
+  node->id = id;
+  node->name = copy;
+  atomic_flag_clear(&node->busy);
+  return node;
+}
+
+static void free_node(PyNode* node, const char* slot) {
+  bridge_release(node->host, slot, node->name, node->id);
+  bridge_run_clear(&node->run);
+  free(node->name);
+  free(node);
+}
+
+static OrtStatus* run_with(PyNode* node, BridgeRun* run, bool kept, OrtKernelContext* context,
+                           const char* slot) {
+  int same = 0;
+  run->call = bridge_call_begin(node->host, slot, node->name);
+  if (run->call.entered && bridge_run_gather(run, context, &same)) {
+    run->call.ok = bridge_py_compute(node->id, kept ? same : -1, run);
+  }
+  run->context = NULL;
+  return bridge_call_end(&run->call);
+}
+
+/* Several threads may run one node. The first uses the node's own run, which remembers the last inputs; those
+ * that come meanwhile use one of their own. */
+static OrtStatus* compute(PyNode* node, OrtKernelContext* context, const char* slot) {
+  OrtStatus* status = NULL;
+  if (!atomic_flag_test_and_set(&node->busy)) {
+    status = run_with(node, &node->run, true, context, slot);
+    atomic_flag_clear(&node->busy);
+  } else {
+    BridgeRun run = {0};
+    status = run_with(node, &run, false, context, slot);
+    bridge_run_clear(&run);
+  }
+  return status;
+}
+
+/* All state is in Python, under the node's id. */
+static OrtStatus* info_create_state(OrtNodeComputeInfo* this_ptr, OrtNodeComputeContext* context,
+                                    void** state) {
+  (void)context;
+  *state = this_ptr;
+  return NULL;
+}
+
+static OrtStatus* info_compute(OrtNodeComputeInfo* this_ptr, void* state, OrtKernelContext* context) {
+  (void)state;
+  return compute((PyNode*)this_ptr, context, "OrtNodeComputeInfo::Compute");
+}
+
+static void info_release_state(OrtNodeComputeInfo* this_ptr, void* state) {
+  (void)this_ptr, (void)state;
+}
+
+/* Gives the compute info (released with bridge_compute_info_free). A failure releases the Python object. */
+OrtStatus* bridge_compute_info_new(const BridgeHost* host, uint64_t id, const char* name,
+                                   OrtNodeComputeInfo** info) {
+  PyNode* node = new_node(host, id, name);
+  if (!node) {
+    bridge_release(host, "OrtEp::Compile", name, id);
+    return bridge_no_memory(host, "OrtEp::Compile");
+  }
+  node->base.info = (OrtNodeComputeInfo){.ort_version_supported = host->version,
+                                         .CreateState = info_create_state,
+                                         .Compute = info_compute,
+                                         .ReleaseState = info_release_state};
+  *info = &node->base.info;
+  return NULL;
+}
+
+void bridge_compute_info_free(OrtNodeComputeInfo* info) {
+  free_node((PyNode*)info, "OrtEp::ReleaseNodeComputeInfos");
+}
+
+static OrtStatus* kernel_compute(OrtKernelImpl* this_ptr, OrtKernelContext* context) {
+  return compute((PyNode*)this_ptr, context, "OrtKernelImpl::Compute");
+}
+
+static void kernel_release(OrtKernelImpl* this_ptr) {
+  free_node((PyNode*)this_ptr, "OrtKernelImpl::Release");
+}
+
+/* The OrtKernelCreateFunc of every Python kernel. Gives the kernel (host releases with its Release). */
+OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel) {
+  const uint64_t definition = (uint64_t)(uintptr_t)state & (((uint64_t)1 << HOST_SHIFT) - 1);
+  const BridgeHost* host = bridge_host_at((uint32_t)((uint64_t)(uintptr_t)state >> HOST_SHIFT));
+  const OrtEp* ep = NULL;
+  uint64_t id = 0;
+  *kernel = NULL;
+  if (!host) host = bridge_host_at(0); /* a state that is not ours: Python finds no such definition either */
+  OrtStatus* status = host->ep_api->KernelInfo_GetEp(info, &ep);
+  if (status) return status;
+
+  const char* name = ep->GetName(ep);
+  BridgeCall call = bridge_call_begin(host, "OrtKernelCreateFunc", name);
+  if (call.entered) call.ok = bridge_py_create_kernel(&call, definition, info, &id);
+  status = bridge_call_end(&call);
+  if (status) return status;
+  PyNode* node = new_node(host, id, name);
+  if (!node) {
+    bridge_release(host, "OrtKernelCreateFunc", name, id);
+    return bridge_no_memory(host, "OrtKernelCreateFunc");
+  }
+  node->base.kernel = (OrtKernelImpl){
+      .ort_version_supported = host->version, .Compute = kernel_compute, .Release = kernel_release};
+  *kernel = &node->base.kernel;
+  return NULL;
+}

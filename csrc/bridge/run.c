@@ -1,0 +1,166 @@
+/* Inputs and outputs of one run: everything about all inputs in one flat array, so that Python makes no call
+ * an input. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge.h"
+
+/* Notes a host's failure. Returns true if there was none. Releases status. */
+static bool succeeded(BridgeRun* run, OrtStatus* status) {
+  if (status) bridge_fail_with_status(&run->call, status);
+  return !status;
+}
+
+static bool out_of_memory(BridgeRun* run) {
+  bridge_fail(&run->call, ORT_FAIL, "out of memory");
+  return false;
+}
+
+static bool count_inputs(BridgeRun* run) {
+  const OrtApi* api = run->call.host->api;
+  if (run->counted) return true;
+  if (!succeeded(run, api->KernelContext_GetInputCount(run->context, &run->num_inputs))) return false;
+  if (!succeeded(run, api->KernelContext_GetOutputCount(run->context, &run->num_outputs))) return false;
+  run->values = calloc(run->num_inputs ? run->num_inputs : 1, sizeof *run->values);
+  if (!run->values) return out_of_memory(run);
+  run->counted = 1;
+  return true;
+}
+
+/* Appends room for n numbers to flat. Returns NULL without memory. */
+static int64_t* append(BridgeRun* run, size_t n) {
+  if (run->flat_len + n > run->flat_capacity) {
+    size_t capacity = 2 * (run->flat_len + n);
+    int64_t* flat = realloc(run->flat, capacity * sizeof *flat);
+    if (!flat) return NULL;
+    run->flat = flat;
+    run->flat_capacity = capacity;
+  }
+  run->flat_len += n;
+  return run->flat + run->flat_len - n;
+}
+
+static bool in_cpu_memory(BridgeRun* run, const OrtValue* value, bool* yes) {
+  const OrtApi* api = run->call.host->api;
+  const OrtMemoryInfo* memory = NULL;
+  OrtMemoryInfoDeviceType device = OrtMemoryInfoDeviceType_CPU;
+  if (!succeeded(run, api->GetTensorMemoryInfo(value, &memory))) return false;
+  api->MemoryInfoGetDeviceType(memory, &device);
+  *yes = device == OrtMemoryInfoDeviceType_CPU ||
+         api->MemoryInfoGetDeviceMemType(memory) == OrtDeviceMemoryType_HOST_ACCESSIBLE;
+  return true;
+}
+
+/* Appends one input. cacheable is cleared if equal numbers do not mean equal Python values. */
+static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable) {
+  const OrtApi* api = run->call.host->api;
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  const int64_t* dims = NULL;
+  const void* data = NULL;
+  size_t rank = 0;
+  bool cpu = true;
+  int64_t kind = 0;
+  if (value) {
+    OrtStatus* status = api->GetTensorElementTypeAndShapeDataReference(value, &type, &dims, &rank);
+    if (status) {
+      api->ReleaseStatus(status);
+      kind = -1;
+    } else {
+      kind = type;
+      if (!in_cpu_memory(run, value, &cpu)) return false;
+      if (type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && !succeeded(run, api->GetTensorData(value, &data))) {
+        return false;
+      }
+    }
+  }
+  if (kind == -1 || kind == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) *cacheable = false;
+  int64_t* out = append(run, BRIDGE_INPUT_HEADER + rank);
+  if (!out) return out_of_memory(run);
+  out[0] = kind;
+  out[1] = (int64_t)(intptr_t)data;
+  out[2] = !cpu;
+  out[3] = (int64_t)rank;
+  if (rank) memcpy(out + BRIDGE_INPUT_HEADER, dims, rank * sizeof *dims);
+  return true;
+}
+
+/* Fills in run for context. *same: all inputs have the types, shapes and addresses of the run before.
+ * A failure is recorded in run->call. */
+bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same) {
+  const OrtApi* api = run->call.host->api;
+  bool cacheable = true;
+  run->context = context;
+  if (!count_inputs(run)) return false;
+
+  int64_t* previous = run->flat;
+  size_t capacity = run->flat_capacity;
+  run->flat = run->previous;
+  run->flat_capacity = run->previous_capacity;
+  run->previous = previous;
+  run->previous_capacity = capacity;
+  run->previous_len = run->flat_len;
+  run->flat_len = 0;
+  for (size_t i = 0; i < run->num_inputs; i++) {
+    if (!succeeded(run, api->KernelContext_GetInput(context, i, &run->values[i])) ||
+        !gather_input(run, run->values[i], &cacheable)) {
+      run->flat_len = 0;
+      return false;
+    }
+  }
+  *same = cacheable && run->flat_len && run->flat_len == run->previous_len &&
+          !memcmp(run->flat, run->previous, run->flat_len * sizeof *run->flat);
+  return true;
+}
+
+void bridge_run_clear(BridgeRun* run) {
+  free(run->values);
+  free(run->flat);
+  free(run->previous);
+  *run = (BridgeRun){0};
+}
+
+/* The output with output's shape, borrowed from the host for this run; its type must be output's. NULL on
+ * failure (recorded in run->call) and, with output->absent set, if nobody uses it. A dtype of 0 is filled in.
+ */
+OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
+  const OrtApi* api = run->call.host->api;
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  OrtValue* value = NULL;
+  const int64_t* dims = NULL;
+  size_t rank = 0;
+  bool cpu = true;
+  output->absent = 0;
+  if (!succeeded(run, api->KernelContext_GetOutput(run->context, output->index, output->dims, output->rank,
+                                                   &value))) {
+    return NULL;
+  }
+  output->absent = !value;
+  if (!value) return NULL;
+  if (!succeeded(run, api->GetTensorElementTypeAndShapeDataReference(value, &type, &dims, &rank)))
+    return NULL;
+  if (output->dtype == 0) output->dtype = (int)type;
+  if (output->dtype != (int)type) {
+    bridge_fail(&run->call, ORT_INVALID_ARGUMENT, "the model gives this output another element type");
+    return NULL;
+  }
+  if (!in_cpu_memory(run, value, &cpu)) return NULL;
+  if (!cpu) bridge_fail(&run->call, ORT_NOT_IMPLEMENTED, "the output is not in CPU memory");
+  return cpu ? value : NULL;
+}
+
+/* The address of the output's elements, 0 if it is absent, -1 on failure. */
+int64_t bridge_output(BridgeRun* run, BridgeOutput* output) {
+  void* data = NULL;
+  OrtValue* value = bridge_output_value(run, output);
+  if (!value) return output->absent ? 0 : -1;
+  if (!succeeded(run, run->call.host->api->GetTensorMutableData(value, &data))) return -1;
+  return (int64_t)(intptr_t)data;
+}
+
+/* Copies output->bytes from source into the output. Returns 0 on failure. */
+int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source) {
+  int64_t address = bridge_output(run, output);
+  if (address == -1) return 0;
+  if (address && output->bytes) memcpy((void*)(intptr_t)address, source, output->bytes);
+  return 1;
+}
