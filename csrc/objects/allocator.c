@@ -1,0 +1,101 @@
+/* Allocators: the process-wide CPU one, and calls to anybody's. Callable from any thread. */
+#include <stddef.h>
+
+#include "api_slots.h"
+#include "objects/objects.h"
+
+static void* ORT_API_CALL cpu_alloc(OrtAllocator* this_, size_t size) {
+  (void)this_;
+  return mem_alloc_aligned(size);
+}
+
+static void ORT_API_CALL cpu_free(OrtAllocator* this_, void* p) {
+  (void)this_;
+  mem_free(p);
+}
+
+static const OrtMemoryInfo* ORT_API_CALL cpu_info(const OrtAllocator* this_) {
+  (void)this_;
+  return &memory_info_cpu;
+}
+
+/* gives an empty set: malloc keeps no statistics. */
+static OrtStatus* ORT_API_CALL cpu_get_stats(const OrtAllocator* this_, OrtKeyValuePairs** out) {
+  (void)this_;
+  *out = key_values_new();
+  return *out != NULL ? NULL : status_no_memory();
+}
+
+/* CPU memory has no stream to order with. */
+static void* ORT_API_CALL cpu_alloc_on_stream(OrtAllocator* this_, size_t size, OrtSyncStream* stream) {
+  (void)stream;
+  return cpu_alloc(this_, size);
+}
+
+static OrtStatus* ORT_API_CALL cpu_shrink(OrtAllocator* this_) {
+  (void)this_;
+  return NULL;
+}
+
+static OrtAllocator cpu_allocator = {ORT_API_VERSION, cpu_alloc,           cpu_free,  cpu_info, cpu_alloc,
+                                     cpu_get_stats,   cpu_alloc_on_stream, cpu_shrink};
+
+OrtAllocator* allocator_cpu(void) {
+  return &cpu_allocator;
+}
+
+bool allocator_has(const OrtAllocator* allocator, uint32_t since) {
+  return allocator->version >= since;
+}
+
+void* allocator_alloc(OrtAllocator* allocator, size_t size) {
+  return allocator == &cpu_allocator ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
+}
+
+void allocator_free(OrtAllocator* allocator, void* block) {
+  if (allocator == &cpu_allocator)
+    mem_free(block);
+  else
+    allocator->Free(allocator, block);
+}
+
+/* borrows: never released. */
+OrtStatus* ORT_API_CALL api_GetAllocatorWithDefaultOptions(OrtAllocator** out) {
+  REQUIRE_ARG(out);
+  *out = &cpu_allocator;
+  return NULL;
+}
+
+/* gives (caller releases with AllocatorFree). */
+OrtStatus* ORT_API_CALL api_AllocatorAlloc(OrtAllocator* ort_allocator, size_t size, void** out) {
+  REQUIRE_ARG(ort_allocator);
+  REQUIRE_ARG(out);
+  void* block = allocator_alloc(ort_allocator, size);
+  if (block == NULL && size != 0)
+    return status_new(ORT_RUNTIME_EXCEPTION, "AllocatorAlloc: no memory for %zu bytes", size);
+  *out = block;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_AllocatorFree(OrtAllocator* ort_allocator, void* p) {
+  REQUIRE_ARG(ort_allocator);
+  allocator_free(ort_allocator, p);
+  return NULL;
+}
+
+/* borrows: the info belongs to the allocator. */
+OrtStatus* ORT_API_CALL api_AllocatorGetInfo(const OrtAllocator* ort_allocator, const OrtMemoryInfo** out) {
+  REQUIRE_ARG(ort_allocator);
+  REQUIRE_ARG(out);
+  *out = ort_allocator->Info(ort_allocator);
+  return NULL;
+}
+
+/* gives (caller releases with ReleaseKeyValuePairs); empty where the allocator keeps no statistics. */
+OrtStatus* ORT_API_CALL api_AllocatorGetStats(const OrtAllocator* ort_allocator, OrtKeyValuePairs** out) {
+  REQUIRE_ARG(ort_allocator);
+  REQUIRE_ARG(out);
+  if (allocator_has(ort_allocator, 23) && ort_allocator->GetStats != NULL)
+    return ort_allocator->GetStats(ort_allocator, out);
+  return cpu_get_stats(ort_allocator, out);
+}
