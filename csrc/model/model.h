@@ -10,7 +10,8 @@ typedef struct OpsetImport {
   int version;
 } OpsetImport;
 
-/* A use of a value. input_index -1: an implicit input (captured by a subgraph of `node`). */
+/* A use of a value by a node of the value's own graph. input_index -1: an implicit input (captured by a
+ * subgraph of `node`). */
 typedef struct ValueConsumer {
   OrtNode* node;
   int64_t input_index;
@@ -22,39 +23,48 @@ struct OrtExternalInitializerInfo {
   size_t size;
 };
 
+/* A value as one graph sees it. A subgraph that captures a value of an enclosing graph has a value of its own
+ * for it, whose `outer` is the enclosing graph's; a graph view has its own too, whose `origin` is the source
+ * graph's. value_root() finds the one and only definition behind both. */
 struct OrtValueInfo {
   char* name;
-  OrtTypeInfo* type; /* NULL while unknown */
-  OrtGraph* graph;   /* where the value is defined */
-  OrtNode* producer; /* NULL for graph inputs and initializers */
+  OrtTypeInfo* type;    /* NULL while unknown */
+  OrtGraph* graph;      /* whose value this is */
+  OrtValueInfo* outer;  /* of a captured value: the enclosing graph's; else NULL */
+  OrtValueInfo* origin; /* in a graph view: the source graph's; else NULL */
+  OrtNode* producer;    /* NULL for graph inputs, initializers and captured values */
   size_t producer_output;
-  ValueConsumer* consumers; /* of this graph and of subgraphs through implicit inputs */
+  ValueConsumer* consumers;
   size_t consumer_count;
   OrtValue* initializer; /* owned by the model (released with it); data may point into the mapped file */
   OrtExternalInitializerInfo* external;
   bool is_graph_input, is_graph_output;
+  bool is_constant; /* it has an initializer that no caller can override */
   /* For run/: the value's place in the session's plan; -1 if none. */
   int64_t slot;
 };
 
 struct OrtOpAttr {
   char* name;
-  OrtOpAttrType type;
-  int64_t i; /* INT */
-  float f;   /* FLOAT */
-  char* s;   /* STRING: NUL-terminated, `count` bytes */
+  OrtOpAttrType type; /* UNDEFINED for the kinds that only ONNX has: see onnx_type */
+  int onnx_type;      /* AttributeProto.AttributeType */
+  int64_t i;          /* INT */
+  float f;            /* FLOAT */
+  char* s;            /* STRING: NUL-terminated, `count` bytes */
   int64_t* ints;
   float* floats;
   char** strings;
   size_t* string_lengths;
   size_t count;     /* elements of ints, floats, strings; bytes of s */
-  OrtValue* tensor; /* owned by the model */
+  OrtValue* tensor; /* TENSOR; of an ONNX SPARSE_TENSOR its dense form. Owned by the model */
   OrtGraph* graph;
-  bool is_heap; /* made by CreateOpAttr: released by ReleaseOpAttr */
+  OrtTypeInfo* type_proto; /* ONNX TYPE_PROTO */
+  bool is_heap;            /* made by CreateOpAttr: released by ReleaseOpAttr */
 };
 
 struct OrtNode {
-  size_t id; /* unique in its graph, stable */
+  size_t id;       /* unique in its graph, stable: views keep it */
+  OrtNode* origin; /* in a graph view: the source graph's node; else NULL */
   char* name;
   char* op_type;
   char* domain;
@@ -64,13 +74,14 @@ struct OrtNode {
   size_t input_count;
   OrtValueInfo** outputs; /* NULL: an output that is not wanted */
   size_t output_count;
-  OrtValueInfo** implicit_inputs; /* captured by the node's subgraphs from this graph or an outer one */
+  OrtValueInfo** implicit_inputs; /* values of this graph that the node's subgraphs capture (they may be
+                                     captured ones themselves); order of first use */
   size_t implicit_input_count;
   OrtOpAttr* attributes;
   size_t attribute_count;
   OrtGraph** subgraphs; /* of the GRAPH attributes, in attribute order */
   size_t subgraph_count;
-  const char* ep_name; /* borrows from the session; NULL while unassigned */
+  const char* ep_name; /* borrows from the session; NULL while unassigned; the origin's counts */
   void* assignment;    /* for run/partition */
 };
 
@@ -86,8 +97,12 @@ struct OrtGraph {
   size_t initializer_count;
   OrtNode** nodes; /* topological order */
   size_t node_count;
+  OrtValueInfo** captured; /* of a subgraph: values with an `outer`; also in `values`, and possibly outputs */
+  size_t captured_count;
   NameMap values; /* name -> OrtValueInfo of this graph */
   size_t next_node_id;
+  const OrtGraph* source; /* of a view: the graph it is a part of; else NULL */
+  Arena view_arena;       /* of a view: holds the view itself */
 };
 
 struct OrtModelMetadata {
@@ -133,8 +148,10 @@ OrtValueInfo* graph_find_value(const OrtGraph* graph, const char* name, bool out
 OrtOpAttr* node_find_attribute(const OrtNode* node, const char* name);
 /* Opset version that the model imports for a domain; 0 if it does not. "ai.onnx" means "". */
 int model_opset(const OrtModel* model, const char* domain);
-/* True for a value with an initializer that no caller of the graph can override. */
-bool value_is_constant(const OrtValueInfo* value);
+/* borrows: the definition behind a view's or a captured value. */
+OrtValueInfo* value_root(const OrtValueInfo* value);
+/* borrows: the source's node of a view's node; `node` itself for any other. */
+OrtNode* node_root(const OrtNode* node);
 
 /* ---- resolve.c: what a session does with a graph before it asks EPs ---- */
 
@@ -146,11 +163,13 @@ OrtStatus* model_infer_types(OrtModel* model);
 
 /* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
 
-/* gives (caller releases with graph_view_release): a graph of `nodes` (topological order, all of one graph). It
- * shares OrtNode and OrtValueInfo with the source: nothing is copied. Inputs: values from outside in order of first
- * use by the nodes (explicit inputs, then implicit ones), constant initializers among them unless `drop_constants`
+/* gives (caller releases with graph_view_release; the source must outlive it): a graph of `nodes` (of
+ * `source`, in any order; the view's are in topological order). Nodes and values are its own, with `origin`
+ * set, so that inputs, outputs, producers and consumers are what they are inside the view; subgraphs,
+ * attributes, types and tensors are the source's. Inputs: values from outside in order of first use by the
+ * nodes (explicit inputs, then implicit ones), constant initializers among them unless `drop_constants`
  * (OrtNodeFusionOptions); outputs: values used outside the nodes or graph outputs, in order of production;
- * initializers: the constants that its nodes (and their subgraphs) read. */
+ * initializers: those that the nodes read. */
 OrtStatus* graph_view_new(const OrtGraph* source, OrtNode* const* nodes, size_t node_count, const char* name,
                           bool drop_constants, OrtGraph** out);
 void graph_view_release(OrtGraph* view);
