@@ -87,7 +87,7 @@ OrtStatus* ORT_API_CALL api_CreateCpuMemoryInfo(OrtAllocatorType type, OrtMemTyp
 }
 
 OrtStatus* ORT_API_CALL api_CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType device_type,
-                                                uint32_t vendor_id, uint32_t device_id,
+                                                uint32_t vendor_id, int32_t device_id,
                                                 OrtDeviceMemoryType mem_type, size_t alignment,
                                                 OrtAllocatorType allocator_type, OrtMemoryInfo** out) {
   REQUIRE_ARG(name);
@@ -101,7 +101,7 @@ OrtStatus* ORT_API_CALL api_CreateMemoryInfo_V2(const char* name, OrtMemoryInfoD
   if ((alignment & (alignment - 1)) != 0)
     return status_new(ORT_INVALID_ARGUMENT,
                       "CreateMemoryInfo_V2: alignment %zu of '%s' is not a power of two", alignment, name);
-  OrtMemoryDevice device = {device_type, mem_type, vendor_id, device_id, alignment};
+  OrtMemoryDevice device = {device_type, mem_type, vendor_id, (uint32_t)device_id, alignment};
   OrtMemType legacy = mem_type == OrtDeviceMemoryType_HOST_ACCESSIBLE ? OrtMemTypeCPU : OrtMemTypeDefault;
   return create(name, allocator_type, legacy, device, out);
 }

@@ -1,0 +1,56 @@
+"""Fixtures for all tests: the library built from this tree, and a C compiler for small programs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from abigen import native_build  # noqa: E402
+
+CC = os.environ.get("CC", "cc")
+
+
+@pytest.fixture(scope="session")
+def native_dir() -> Path:
+    """The build folder of libort_abi.so, built from this tree: objects in `obj`, generated files in `generated`."""
+    folder = ROOT / "build" / "native"
+    native_build.build(folder, native_build.Options(cc=CC))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def libort_abi(native_dir: Path) -> Path:
+    """Path of libort_abi.so, built from this tree."""
+    return native_dir / native_build.LIBRARY_NAME
+
+
+@pytest.fixture
+def compile_c(tmp_path: Path) -> Callable[..., Path]:
+    """A function `(name, sources, *flags) -> Path` that compiles C sources (paths or text) with all warnings as errors.
+
+    A name that ends in `.so` makes a shared library, any other a program. `ort_abi.h` is found.
+    """
+
+    def compile_to(name: str, sources: list[Path] | str, *flags: str) -> Path:
+        if isinstance(sources, str):
+            path = tmp_path / f"{name}.c"
+            path.write_text(sources)
+            sources = [path]
+        output = tmp_path / name
+        shared = ["-shared", "-fPIC"] if name.endswith(".so") else []
+        command = [*shlex.split(CC), "-std=c11", "-D_GNU_SOURCE", *native_build.WARNINGS, *shared]
+        command += [f"-I{native_build.CSRC / 'include'}", *map(str, sources), *flags, "-o", str(output)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
+        return output
+
+    return compile_to
