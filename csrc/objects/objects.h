@@ -183,6 +183,9 @@ struct OrtSessionOptions {
   bool memory_pattern, cpu_arena, deterministic, per_session_threads;
   OrtLoggingFunction logging_function;
   void* logging_param;
+  const void* weightless_data; /* borrowed: SessionOptionsSetWeightlessSourceModelBuffer */
+  size_t weightless_size;
+  _Atomic bool load_cancelled; /* set from any thread while a session is created */
 };
 OrtSessionOptions* session_options_new(void);
 OrtSessionOptions* session_options_copy(const OrtSessionOptions* options); /* NULL `options`: the defaults */
