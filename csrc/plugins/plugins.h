@@ -16,6 +16,22 @@ struct OrtHardwareDevice {
   OrtKeyValuePairs* metadata;
   bool is_injected;
 };
+/* gives (caller releases with hardware_device_release). copies `vendor` and `metadata` (NULL: empty). NULL:
+ * no memory. */
+OrtHardwareDevice* hardware_device_new(OrtHardwareDeviceType type, uint32_t vendor_id, uint32_t device_id,
+                                       const char* vendor, const OrtKeyValuePairs* metadata);
+void hardware_device_release(OrtHardwareDevice* device);
+
+typedef struct HardwareList {
+  OrtHardwareDevice** devices; /* owned, sorted as factories see them: NPUs, GPUs, CPUs */
+  size_t count, capacity;
+} HardwareList;
+/* takes `device` (on success). False when out of memory. */
+bool hardware_list_add(HardwareList* list, OrtHardwareDevice* device);
+void hardware_list_release(HardwareList* list);
+/* Adds the CPU and what `sysfs_root` ("/sys") shows. What cannot be read is left out. False: out of memory.
+ */
+bool hardware_discover(const char* sysfs_root, HardwareList* list);
 
 /* ---- ep_device.c ---- */
 
@@ -24,48 +40,81 @@ typedef struct EpLibrary EpLibrary;
 struct OrtEpDevice {
   char* ep_name;
   char* ep_vendor;
-  const OrtHardwareDevice* device; /* of the environment */
+  const OrtHardwareDevice* device; /* of the environment, or one that the EP made itself */
   OrtKeyValuePairs* ep_metadata;
   OrtKeyValuePairs* ep_options;
-  OrtEpFactory* factory;        /* of `library` */
-  EpLibrary* library;           /* NULL until registration committed it */
+  OrtEpFactory* factory; /* of `library` */
+  uint32_t
+      factory_version; /* to read `factory` by: GUARD_SLOT(device->factory, device->factory_version, ...) */
+  EpLibrary* library;  /* NULL until registration committed it */
   OrtMemoryInfo* device_memory; /* copies of what EpDevice_AddAllocatorInfo gave; NULL: none */
   OrtMemoryInfo* host_accessible_memory;
   OrtMemoryInfo* read_only_memory;
+  OrtEpDevice* next_pending; /* list of those that no library owns yet */
 };
+void ep_device_free(OrtEpDevice* device);
+/* True when `device` was made by CreateEpDevice and is owned by nobody yet; then it is the caller's. Any
+ * pointer may be asked about. */
+bool ep_device_take_pending(const OrtEpDevice* device);
+/* releases the devices that `factory` made and neither handed over nor released; returns how many. */
+size_t ep_device_drop_pending(const OrtEpFactory* factory);
+
+/* Checks that `device` is one of the environment's, and keeps alive its library: until ep_device_unuse,
+ * UnregisterExecutionProviderLibrary is refused. What a session calls for every device it runs on. */
+OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device);
+void ep_device_unuse(const OrtEpDevice* device);
 
 /* ---- plugin_load.c ---- */
+
+/* As in stock ORT. */
+#define EP_MAX_FACTORIES 4
+#define EP_MAX_DEVICES   8 /* a factory */
 
 /* One registered library. Lives in the environment; kept alive by sessions (and later tensors, streams). */
 struct EpLibrary {
   char* registration_name;
   char* path;   /* absolute; NULL for the built-in CPU EP */
-  void* handle; /* dlopen */
+  void* handle; /* dlopen; NULL for the built-in CPU EP */
   OrtStatus*(ORT_API_CALL* release_factory)(OrtEpFactory* factory);
-  OrtEpFactory** factories;
+  OrtEpFactory* factories[EP_MAX_FACTORIES];
+  uint32_t factory_versions[EP_MAX_FACTORIES];
+  OrtDataTransferImpl* data_transfers[EP_MAX_FACTORIES]; /* NULL where the factory has none */
   size_t factory_count;
-  OrtEpDevice** devices; /* those of this library */
+  OrtEpDevice* devices[EP_MAX_FACTORIES * EP_MAX_DEVICES]; /* owned */
   size_t device_count;
-  OrtDataTransferImpl** data_transfers; /* one a factory, NULL where it has none */
-  _Atomic int users;                    /* sessions alive on it: Unregister is refused while it is not 0 */
+  _Atomic int users; /* ep_device_use: Unregister is refused while it is not 0 */
 };
+/* Registers the CPU EP that is compiled in. */
+OrtStatus* ep_library_register_builtin(OrtEnv* env);
+/* Unregisters the last library, whoever uses it: for the end of the environment. */
+void ep_library_unregister_last(OrtEnv* env);
+
+/* ---- shared_allocator.c ---- */
+
+typedef struct SharedAllocator {
+  OrtAllocator* allocator; /* the CPU one where the factory said OK and gave none */
+  OrtMemoryInfo* memory;   /* copy: what it was created for */
+  OrtEpDevice* owner;      /* whose factory releases it */
+  bool is_retired; /* replaced or released while in use: no longer found, lives until its library goes */
+} SharedAllocator;
+
+/* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
+ * use. */
+OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
+/* Makes the shared allocators of a device, where there are no equal ones. */
+OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device);
+/* releases those that the device owns. */
+void shared_allocators_drop(OrtEnv* env, const OrtEpDevice* device);
 
 /* ---- env.c ---- */
 
-typedef struct SharedAllocator {
-  OrtAllocator* allocator;
-  OrtMemoryInfo* memory; /* copy: what it was created for */
-  OrtEpDevice* owner;    /* whose factory releases it */
-} SharedAllocator;
-
 struct OrtEnv {
-  int references; /* under env_mutex */
   OrtLogger logger;
+  pthread_mutex_t mutex; /* guards all below; never held while a plugin is called */
+  int references;
   char* log_id;
   OrtKeyValuePairs* config;
-  pthread_mutex_t mutex; /* guards all below */
-  OrtHardwareDevice** hardware;
-  size_t hardware_count, hardware_capacity;
+  HardwareList hardware;
   EpLibrary** libraries; /* in registration order; [0] is the built-in CPU EP */
   size_t library_count, library_capacity;
   OrtEpDevice** devices; /* of all libraries, in registration order */
@@ -77,21 +126,35 @@ struct OrtEnv {
 /* Takes and releases a reference of the environment (a session keeps it alive). */
 void env_retain(OrtEnv* env);
 void env_release(OrtEnv* env);
+/* ORT_INVALID_ARGUMENT, naming the slot, for an environment that is NULL or gone. */
+OrtStatus* env_check(const OrtEnv* env, const char* function_name);
+/* Serialises what changes the environment: creation, release, registration. Held while plugins are called;
+ * recursive, so that a plugin's callback may come back to the environment on the same thread. */
+void env_lock(void);
+void env_unlock(void);
 /* The environment's CPU EP device. borrows. */
 const OrtEpDevice* env_cpu_device(OrtEnv* env);
-/* The shared allocator for a memory info, or NULL. borrows. */
-OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
 
 /* ---- plugin_guard.c: reading structs that a plugin filled in ---- */
 
-/* The version to read a plugin's struct by: what it says, at most ours; 0 means the oldest that has the
- * struct
- * (`oldest`), with a warning that names `struct_name` and `owner`. */
+/* The oldest usable versions of plugin structs: what a struct that says 0 is read as. */
+#define OLDEST_FACTORY           22
+#define OLDEST_EP                23 /* 22 has no GetCapability */
+#define OLDEST_NODE_COMPUTE_INFO 23
+#define OLDEST_DATA_TRANSFER     23
+#define OLDEST_KERNEL_IMPL       24
+#define OLDEST_ALLOCATOR         1
+
+/* The version to read a plugin's struct by: what it says, at most ours, for 0 `oldest`. */
+uint32_t struct_version(uint32_t says, uint32_t oldest);
+/* The same, with a warning for 0 that names `struct_name` and `owner`. Called once, when the struct arrives.
+ */
 uint32_t guard_version(uint32_t says, uint32_t oldest, const char* struct_name, const char* owner);
 /* A function pointer of a plugin's struct, NULL when the struct is older than the slot:
  *   GUARD_SLOT(ep, version, Sync, 25) */
 #define GUARD_SLOT(object, version, slot, since) ((version) >= (since) ? (object)->slot : NULL)
-/* Checks required slots when a struct arrives; each gives a status naming struct, slot and owner. */
+/* Checks required slots when a struct arrives; each gives a status naming struct, slot and owner. Required is
+ * what the host calls and has no other way for; `factory` must not be NULL, the others may (an error). */
 OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_path);
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name);
 OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
