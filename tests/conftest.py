@@ -21,7 +21,7 @@ CC = os.environ.get("CC", "cc")
 
 @pytest.fixture(scope="session")
 def native_dir() -> Path:
-    """The build folder of libort_abi.so, built from this tree: objects in `obj`, generated files in `generated`."""
+    """The build folder of libort_abi.so, built from this tree; it has `obj` and `generated`."""
     folder = ROOT / "build" / "native"
     native_build.build(folder, native_build.Options(cc=CC))
     return folder
@@ -35,9 +35,10 @@ def libort_abi(native_dir: Path) -> Path:
 
 @pytest.fixture
 def compile_c(tmp_path: Path) -> Callable[..., Path]:
-    """A function `(name, sources, *flags) -> Path` that compiles C sources (paths or text) with all warnings as errors.
+    """A function `(name, sources, *flags) -> Path` that compiles C sources, given as paths or as text.
 
-    A name that ends in `.so` makes a shared library, any other a program. `ort_abi.h` is found.
+    A name that ends in `.so` makes a shared library, any other a program. Warnings are errors; `ort_abi.h` is
+    found.
     """
 
     def compile_to(name: str, sources: list[Path] | str, *flags: str) -> Path:

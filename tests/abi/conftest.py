@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from abigen import emit_py, header, native_build
 from cffi import FFI
+
+from abigen import emit_py, header, native_build
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +28,7 @@ def abi() -> header.Abi:
 
 @dataclass(frozen=True)
 class Host:
-    """libort_abi.so loaded through cffi's ABI mode, so that no compiled module stands between test and library."""
+    """libort_abi.so through cffi's ABI mode: no compiled module stands between test and library."""
 
     ffi: FFI
     lib: Any

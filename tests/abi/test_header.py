@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from abigen import header, native_build
 
 HEADER = native_build.HEADERS[0]
@@ -57,7 +58,9 @@ def test_enum_values(abi: header.Abi, facts: dict[str, Any]) -> None:
         assert enum.since == fact["since"], name
 
 
-def test_slots_since_a_release_are_as_many_as_that_release_has(abi: header.Abi, facts: dict[str, Any]) -> None:
+def test_slots_since_a_release_are_as_many_as_that_release_has(
+    abi: header.Abi, facts: dict[str, Any]
+) -> None:
     for release, tables in facts["table_slots_by_release"].items():
         version = int(release.split(".")[1])
         if version > abi.version:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from abigen import header
 
 from .conftest import Host
@@ -56,9 +57,7 @@ def test_build_info_names_the_project(host: Host) -> None:
     assert b"ort-abi" in host.ffi.string(host.api.GetBuildInfoString())
 
 
-def test_status_slots_without_implementation_say_so(
-    host: Host, abi: header.Abi, native_dir: Path
-) -> None:
+def test_status_slots_without_implementation_say_so(host: Host, abi: header.Abi, native_dir: Path) -> None:
     implemented = implemented_functions(native_dir)
     tables = host.tables()
     for table, _ in abi.host_tables():
@@ -86,6 +85,10 @@ def test_other_slots_without_implementation_log_their_name_and_return_nothing(
 
 
 def test_our_own_exports_are_all_implemented(native_dir: Path, host: Host) -> None:
-    declared = set(re.findall(r"\bortabi_\w+(?=\()", Path(header.__file__).parents[1].joinpath(
-        "csrc/include/ort_abi_host.h").read_text()))
+    declared = set(
+        re.findall(
+            r"\bortabi_\w+(?=\()",
+            Path(header.__file__).parents[1].joinpath("csrc/include/ort_abi_host.h").read_text(),
+        )
+    )
     assert declared - implemented_functions(native_dir) == set()
