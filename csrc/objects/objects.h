@@ -127,6 +127,7 @@ struct OrtValue {
   const OrtMemoryInfo* memory; /* own_memory, an allocator's, or memory_info_cpu */
   OrtMemoryInfo* own_memory;   /* NULL or released with the value */
   OrtAllocator* allocator;     /* frees `data`; NULL: data is borrowed */
+  _Atomic int references;      /* value_retain */
 };
 /* Bits of one element: 32 for float, 4 for int4, ...; 0 for strings and unknown types. */
 unsigned element_type_bits(ONNXTensorElementDataType type);
@@ -142,6 +143,8 @@ OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType t
 OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryInfo* memory,
                                  OrtAllocator* deleter, ONNXTensorElementDataType type, size_t rank,
                                  const int64_t* dims, OrtValue** out);
+/* keeps alive: each value_retain needs one more value_release. gives back `value`. */
+OrtValue* value_retain(const OrtValue* value);
 void value_release(OrtValue* value);
 /* Sets a string element; copies. False when out of memory. */
 bool value_set_string(OrtValue* value, size_t index, const char* text, size_t length);

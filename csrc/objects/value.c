@@ -87,6 +87,7 @@ static OrtStatus* value_new(ONNXTensorElementDataType type, size_t rank, const i
   value->memory = &memory_info_cpu;
   value->own_memory = NULL;
   value->allocator = NULL;
+  atomic_init(&value->references, 1);
   if (value->dims == NULL) {
     mem_free(value);
     return status_no_memory();
@@ -152,8 +153,16 @@ OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryI
   return NULL;
 }
 
+OrtValue* value_retain(const OrtValue* value) {
+  OrtValue* shared = (OrtValue*)value;
+  atomic_fetch_add(&shared->references, 1);
+  return shared;
+}
+
 void value_release(OrtValue* value) {
   if (value == NULL) return;
+  /* The last holder needs no read-modify-write: nobody else is left to race with. */
+  if (atomic_load(&value->references) != 1 && atomic_fetch_sub(&value->references, 1) != 1) return;
   if (value->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && value->data != NULL) {
     StringElement* strings = value->data;
     for (size_t i = 0; i < value->element_count; i++) mem_free(strings[i].text);
