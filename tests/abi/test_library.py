@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from abigen import header, native_build
 
@@ -42,3 +45,14 @@ def test_native_module_exports_its_init_and_the_plugin_functions() -> None:
 
     assert exported(Path(_native.__file__)) == {"PyInit__native", "CreateEpFactories", "ReleaseEpFactory"}
     assert native_build.LIBRARY_NAME in needed(Path(_native.__file__))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_bridge_compiles_without_warnings(compiler: str, native_dir: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    flags = native_build.Options(cc=compiler).cflags(native_dir / "generated")
+    for source in sorted((native_build.CSRC / "bridge").glob("*.c")):
+        command = [compiler, *flags, "-fsyntax-only", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
