@@ -1,0 +1,113 @@
+/* An execution provider with memory of its own, in plain C on nothing but ort_abi.h, libc and pthread.
+ *
+ * Its device is virtual. The device's memory is one memfd, mapped twice: the addresses that the host is given
+ * are PROT_NONE, so that a host which touches device memory crashes at once; the device itself works through
+ * a private alias. Streams are worker threads that really run later than the call that asked for the work.
+ *
+ *   device.h   what the files share
+ *   memory.c   the device's memory: stream-aware arena, allocators
+ *   stream.c   streams and notifications
+ *   transfer.c copies between host and device
+ *   ep.c       the EP: claims Add, Mul and Relu, launches them on streams
+ *   factory.c  the factory and what the library exports
+ */
+#ifndef VIRTUAL_DEVICE_H
+#define VIRTUAL_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ort_abi.h"
+
+#ifndef EP_NAME
+#define EP_NAME "VirtualDeviceExecutionProvider"
+#endif
+#ifndef DEVICE_ID /* two libraries built with different ids are two devices */
+#define DEVICE_ID 0
+#endif
+#define DEVICE_VENDOR_ID 0xbe57
+#define OLDEST_API       23
+
+/* Leaves the function through its label `done` when the host or one of our functions reports an error. */
+#define TRY(call)                  \
+  do {                             \
+    status = (call);               \
+    if (status != NULL) goto done; \
+  } while (0)
+
+/* What tests watch and change: exported by virtual_device_control(). Counters only grow. */
+typedef struct VirtualDeviceControl {
+  _Atomic int max_delay_us; /* every task of a stream first sleeps a random time up to this */
+  _Atomic int64_t
+      drop_wait; /* the wait of this number (waits_on_device + waits_on_host) is left out; -1: none */
+  char failing_callback[64]; /* the next call of this callback fails; emptied by it */
+  _Atomic uint64_t copies_to_device, copies_to_host, copies_on_device, copies_with_stream;
+  _Atomic uint64_t waits_on_device, waits_on_host, notifications, activations;
+  _Atomic uint64_t streams, flushes, run_ends, launches, syncs, run_starts;
+  _Atomic uint64_t read_only_allocations, stream_allocations;
+  _Atomic int64_t live_chunks;  /* allocations not freed yet, device and host-accessible */
+  _Atomic int64_t live_objects; /* streams, notifications, allocators, transfers, EPs, programs */
+} VirtualDeviceControl;
+extern VirtualDeviceControl control;
+
+typedef struct Stream Stream;
+typedef struct Chunk Chunk;
+
+/* The device's memory. Any thread, under `mutex`. */
+typedef struct Memory {
+  char* host_base; /* PROT_NONE: the addresses the host is given */
+  char* alias;     /* the same memory, for the device itself */
+  pthread_mutex_t mutex;
+  Chunk* chunks; /* ordered by address, no gaps */
+} Memory;
+
+/* The struct that the host sees comes first, so that a pointer to one is a pointer to the other. */
+typedef struct Factory {
+  OrtEpFactory base;
+  const OrtApi* api;
+  const OrtEpApi* ep_api;
+  uint32_t api_version; /* of the host */
+  Memory memory;
+  OrtMemoryInfo *device_info, *host_accessible_info, *read_only_info;
+  pthread_mutex_t streams_mutex; /* guards `streams` */
+  Stream* streams;               /* all alive, linked */
+} Factory;
+
+/* gives: a status is made by the host, so that the host can release it. Never NULL, which would mean OK. */
+OrtStatus* fail(const Factory* factory, OrtErrorCode code, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The status of a callback that a test asked to fail, else NULL. */
+OrtStatus* asked_to_fail(const Factory* factory, const char* callback);
+
+/* ---- memory.c ---- */
+OrtStatus* memory_open(Factory* factory);
+void memory_close(Factory* factory); /* releases the mappings and the memory infos */
+/* The device's own address of what the host knows as `address`; NULL if that is no device memory. */
+char* memory_alias(const Factory* factory, const void* address);
+/* Work of `stream` is done: what was tagged with it is free for everybody. */
+void memory_forget_stream(Factory* factory, const Stream* stream);
+OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* info, OrtAllocator** allocator);
+void memory_release_allocator(OrtAllocator* allocator);
+
+/* ---- stream.c ---- */
+
+/* A piece of work. `run` is called on the stream's thread and frees the task. */
+typedef struct Task {
+  void (*run)(struct Task* task);
+  struct Task* next;
+} Task;
+OrtStatus* stream_create(Factory* factory, OrtSyncStreamImpl** stream);
+void stream_enqueue(Stream* stream, Task* task); /* takes the task */
+void stream_flush(Stream* stream);               /* returns when all work so far is done */
+/* borrows: our stream behind a host's; NULL if it is NULL or another EP's. */
+Stream* stream_of(const Factory* factory, const OrtSyncStream* stream);
+void flush_all_streams(Factory* factory);
+
+/* ---- transfer.c ---- */
+OrtStatus* transfer_create(Factory* factory, OrtDataTransferImpl** transfer);
+
+/* ---- ep.c ---- */
+OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp** ep);
+void ep_release(OrtEp* ep);
+
+#endif
