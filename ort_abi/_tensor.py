@@ -1,0 +1,90 @@
+"""Tensors of any host as NumPy arrays, over the `OrtApi` (API 24 or later) of that host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ort_abi import dtypes
+from ort_abi._lib import CData, check, ffi
+
+__all__ = ["array_at", "copy_tensor", "fill_strings", "read_strings", "view_tensor"]
+
+Array = NDArray[Any]
+
+
+def array_at(address: int, element_type: int, shape: tuple[int, ...]) -> Array:
+    """An array over memory of the host. *borrows*: valid as long as the host says. Packed types are copied."""
+    count = math.prod(shape)
+    size = dtypes.bytes_for(element_type, count)
+    if dtypes.is_packed(element_type):
+        memory = (
+            np.frombuffer(ffi.buffer(ffi.cast("char*", address), size), np.uint8)
+            if size
+            else np.empty(0, np.uint8)
+        )
+        return dtypes.unpack(memory, element_type, count).reshape(shape)
+    dtype = dtypes.from_onnx(element_type)
+    if not size:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, ffi.buffer(ffi.cast("char*", address), size))
+
+
+def view_tensor(api: CData, value: CData) -> Array:
+    """An `OrtValue` that is a tensor in CPU memory. *borrows* its memory; strings and packed types are copied."""
+    element_type, dims, rank = (
+        ffi.new("ONNXTensorElementDataType*"),
+        ffi.new("const int64_t**"),
+        ffi.new("size_t*"),
+    )
+    check(api.GetTensorElementTypeAndShapeDataReference(value, element_type, dims, rank), api)
+    shape = tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
+    if element_type[0] == dtypes.STRING:
+        return read_strings(api, value, shape)
+    data = ffi.new("const void**")
+    check(api.GetTensorData(value, data), api)
+    return array_at(int(ffi.cast("uintptr_t", data[0])), element_type[0], shape)
+
+
+def copy_tensor(api: CData, value: CData) -> Array:
+    """The same as an array of its own. *copies*."""
+    view = view_tensor(api, value)
+    return view if view.base is None or view.dtype == object else view.copy()
+
+
+def read_strings(api: CData, value: CData, shape: tuple[int, ...]) -> Array:
+    """A string tensor as an object array of `str`. *copies*."""
+    count = math.prod(shape)
+    result = np.empty(count, object)
+    if count:
+        size = ffi.new("size_t*")
+        check(api.GetStringTensorDataLength(value, size), api)
+        text, offsets = ffi.new("char[]", size[0] + 1), ffi.new("size_t[]", count)
+        check(api.GetStringTensorContent(value, text, size[0], offsets, count), api)
+        raw = bytes(ffi.buffer(text, size[0]))
+        ends = [*ffi.unpack(offsets, count)[1:], size[0]]
+        result[:] = [
+            raw[start:end].decode("utf-8", "surrogateescape")
+            for start, end in zip(offsets, ends, strict=True)
+        ]
+    return result.reshape(shape)
+
+
+def fill_strings(api: CData, value: CData, strings: Sequence[Any]) -> None:
+    """Writes `str` or `bytes` elements, in order, into a string tensor. *copies*.
+
+    Raises TypeError for other elements, ValueError for a NUL character inside, which the ABI cannot carry.
+    """
+    encoded = []
+    for item in strings:
+        if not isinstance(item, (str, bytes)):
+            raise TypeError(f"a string tensor holds str or bytes, not {type(item).__name__}")
+        data = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else bytes(item)
+        if b"\0" in data:
+            raise ValueError(f"a string tensor cannot hold a NUL character: {item!r}")
+        encoded.append(ffi.new("char[]", data))
+    check(api.FillStringTensor(value, ffi.new("const char*[]", encoded), len(encoded)), api)

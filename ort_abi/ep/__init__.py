@@ -1,0 +1,49 @@
+"""Execution providers written in Python, for our own host and for stock onnxruntime.
+
+    class MyEp(ort_abi.ep.ExecutionProvider):
+        name = "MyExecutionProvider"
+
+        @ort_abi.ep.kernel("Mul", (7, None))
+        def mul(a, b):
+            return a * b
+
+    ort_abi.register(MyEp)                       # our host
+    ort_abi.ep.register_with(onnxruntime, MyEp)  # stock onnxruntime, in the same process
+
+How callbacks live and die is told in `_callbacks.py`.
+"""
+
+from __future__ import annotations
+
+from ort_abi._lib import lib
+from ort_abi.ep import _callbacks  # noqa: F401  (attaches the callbacks)
+from ort_abi.ep._compute import KernelContext
+from ort_abi.ep._kernel_info import KernelInfo
+from ort_abi.ep._objects import live_objects
+from ort_abi.ep._partition import partition
+from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
+from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
+
+__all__ = [
+    "Device",
+    "ExecutionProvider",
+    "Fuse",
+    "Kernel",
+    "KernelContext",
+    "KernelInfo",
+    "KernelSpec",
+    "kernel",
+    "library_path",
+    "live_objects",
+    "partition",
+    "prepare",
+    "register_with",
+    "unregister_from",
+    "unreported_errors",
+]
+
+
+def unreported_errors() -> int:
+    """How many failures could not be told to a host, because the slot returns nothing (`close` of a provider or a
+    kernel). Each was printed to stderr."""
+    return int(lib.bridge_unreported_errors())

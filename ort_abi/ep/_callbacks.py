@@ -1,0 +1,393 @@
+"""The functions that the C side calls (csrc/bridge). One place for their rules:
+
+* They are attached when this module is imported and stay for the life of the process.
+* They know objects by integer id only (`_objects`); the id is in the C struct that the host has, and ends with
+  the host's release of that struct.
+* They return 1 for success. 0, which is also what cffi returns when an exception escapes, is a failure; the
+  reason is noted with `record`, and C makes the host's own status of it.
+* What the host passes in is valid during the call. Graphs and kernel infos refuse use afterwards.
+* Before the interpreter exits the gate in C closes: nothing is called any more.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ort_abi._lib import CData, check, ffi, lib
+from ort_abi.ep import _objects
+from ort_abi.ep._compute import NodeInfo, array_node, context_node
+from ort_abi.ep._errors import forget_frames, record
+from ort_abi.ep._kernel_info import KernelInfo
+from ort_abi.ep._provider import (
+    Binding,
+    Device,
+    ExecutionProvider,
+    Fuse,
+    Kernel,
+    KernelSpec,
+    attribute_parameters,
+)
+from ort_abi.ep._registration import find
+from ort_abi.graph import Graph, Node, TensorType, open_graph
+
+__all__: list[str] = []
+
+_HOST_SHIFT = 48  # as in csrc/bridge/node.c
+_NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
+_DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "NPU"}
+_nodes: dict[int, Callable[[int, CData], int]] = {}
+"""The computations by id: `_objects` once more, without its messages, for the hot path."""
+
+
+def _text(pointer: CData) -> str:
+    return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "surrogateescape")
+
+
+def _callback(function: Callable[..., None]) -> None:
+    """Attaches `function` to the callback of its name; what it raises becomes the failure of the call."""
+
+    @functools.wraps(function)
+    def guarded(call: CData, *arguments: Any) -> int:
+        try:
+            function(call, *arguments)
+        except BaseException as error:
+            result = record(call, error)
+            forget_frames(error)
+            return result
+        return 1
+
+    ffi.def_extern(name=function.__name__)(guarded)
+
+
+def _key_values(api: CData, pairs: CData) -> dict[str, str]:
+    if pairs == ffi.NULL:
+        return {}
+    keys, values, count = ffi.new("const char* const**"), ffi.new("const char* const**"), ffi.new("size_t*")
+    api.GetKeyValuePairs(pairs, keys, values, count)
+    return {_text(keys[0][i]): _text(values[0][i]) for i in range(count[0])}
+
+
+def _device(api: CData, handle: CData) -> Device:
+    return Device(
+        type=_DEVICE_TYPES.get(api.HardwareDevice_Type(handle), "unknown"),
+        vendor=_text(api.HardwareDevice_Vendor(handle)),
+        vendor_id=api.HardwareDevice_VendorId(handle),
+        device_id=api.HardwareDevice_DeviceId(handle),
+        metadata=_key_values(api, api.HardwareDevice_Metadata(handle)),
+        _handle=handle,
+    )
+
+
+# ---- factory ----
+
+
+@_callback
+def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData, info: CData) -> None:
+    cls = find(_text(registered_name))
+    texts = [text.encode() for text in (cls.name, cls.vendor, cls.version)]
+    number = _objects.add(cls)
+    if not lib.bridge_set_factory(info, number, *texts, cls.vendor_id):
+        _objects.remove(number)
+        raise MemoryError("no memory for the factory")
+
+
+@_callback
+def bridge_py_supported_devices(
+    call: CData, factory: int, handle: CData, devices: CData, count: int, out: CData, room: int, used: CData
+) -> None:
+    cls, host = _objects.get(factory, "factory"), call.host
+    found = [_device(host.api, devices[i]) for i in range(count)]
+    chosen = [_with_metadata(cls, item) for item in cls.get_supported_devices(tuple(found))]
+    if len(chosen) > room:
+        raise ValueError(f"get_supported_devices() gave {len(chosen)} devices, the host has room for {room}")
+    try:
+        for index, (device, metadata) in enumerate(chosen):
+            out[index] = _create_ep_device(host, handle, device, metadata)
+            used[0] = index + 1
+    except BaseException:
+        for index in range(used[0]):
+            host.ep_api.ReleaseEpDevice(out[index])
+            out[index] = ffi.NULL
+        used[0] = 0
+        raise
+
+
+def _with_metadata(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str, str]]:
+    device, metadata = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
+    if not isinstance(device, Device):
+        raise TypeError(f"{cls.__qualname__}.get_supported_devices() must give Device objects, not {device!r}")
+    return device, {str(key): str(value) for key, value in dict(metadata).items()}
+
+
+def _create_ep_device(host: CData, factory: CData, device: Device, metadata: dict[str, str]) -> CData:
+    pairs, out = ffi.new("OrtKeyValuePairs**"), ffi.new("OrtEpDevice**")
+    host.api.CreateKeyValuePairs(pairs)
+    try:
+        for key, value in metadata.items():
+            host.api.AddKeyValuePair(pairs[0], key.encode(), value.encode())
+        check(host.ep_api.CreateEpDevice(factory, device._handle, pairs[0], ffi.NULL, out), host.api)
+    finally:
+        host.api.ReleaseKeyValuePairs(pairs[0])
+    return out[0]
+
+
+# ---- provider ----
+
+
+@_callback
+def bridge_py_create_ep(
+    call: CData, factory: int, devices: CData, count: int, options: CData, logger: CData, number: CData, features: CData
+) -> None:
+    cls, host = _objects.get(factory, "factory"), call.host
+    entries = ffi.new("OrtKeyValuePairs**")
+    check(host.api.GetSessionOptionsConfigEntries(options, entries), host.api)
+    config = _key_values(host.api, entries[0])
+    host.api.ReleaseKeyValuePairs(entries[0])
+
+    ep: ExecutionProvider = cls.__new__(cls)
+    prefix = f"ep.{cls.name.lower()}."
+    ep.options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    ep.config = {key: value for key, value in config.items() if not key.startswith(prefix)}
+    ep.devices = tuple(_device(host.api, devices[i]) for i in range(count))
+    ep._binding = Binding(host, logger)
+    ep.__init__()  # type: ignore[misc]
+    features[0] = _features(cls)
+    number[0] = _objects.add(ep)
+
+
+_OPTIONAL = {
+    "on_run_start": lib.BRIDGE_EP_RUN_START,
+    "on_run_end": lib.BRIDGE_EP_RUN_END,
+    "set_dynamic_options": lib.BRIDGE_EP_DYNAMIC_OPTIONS,
+    "on_session_ready": lib.BRIDGE_EP_SESSION_READY,
+    "compile": lib.BRIDGE_EP_COMPILE,
+}
+
+
+def _features(cls: type[ExecutionProvider]) -> int:
+    found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(ExecutionProvider, name))
+    if cls.kernels:
+        found |= lib.BRIDGE_EP_KERNELS
+    else:
+        found |= lib.BRIDGE_EP_COMPILE  # so that a claim that cannot be compiled gives our error, not the host's
+    return found if cls.concurrent else found | lib.BRIDGE_EP_NOT_CONCURRENT
+
+
+@_callback
+def bridge_py_get_capability(call: CData, number: int, graph: CData, info: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    binding = ep._binding
+    with open_graph(binding.host.api, graph) as (view,):
+        binding.support_info = info
+        try:
+            claims = ep.get_capability(view)
+            if not isinstance(claims, Iterable):
+                raise TypeError(f"get_capability() must return an iterable of claims, not {type(claims).__name__}")
+            for claim in claims:
+                _claim(ep, claim, info)
+        finally:
+            binding.support_info = None
+
+
+def _claim(ep: ExecutionProvider, claim: Any, info: CData) -> None:
+    host = ep._binding.host
+    if isinstance(claim, Node) and ep.has_kernel(claim):
+        check(host.ep_api.EpGraphSupportInfo_AddSingleNode(info, claim._pointer), host.api)
+        return
+    if isinstance(claim, Node):
+        claim = Fuse([claim])
+    elif isinstance(claim, Sequence) and not isinstance(claim, str):
+        claim = Fuse(claim)
+    if not isinstance(claim, Fuse) or not claim.nodes or not all(isinstance(node, Node) for node in claim.nodes):
+        raise TypeError(f"a claim is a Node, a list of Nodes or a Fuse of Nodes, not {claim!r}")
+    fusion = ffi.new("OrtNodeFusionOptions*")
+    fusion.ort_version_supported = host.version
+    fusion.drop_constant_initializers = claim.drop_constants
+    nodes = ffi.new("const OrtNode*[]", [node._pointer for node in claim.nodes])
+    check(host.ep_api.EpGraphSupportInfo_AddNodesToFuse(info, nodes, len(nodes), fusion), host.api)
+
+
+@_callback
+def bridge_py_compile(call: CData, number: int, graphs: CData, fused: CData, count: int, ids: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    made: list[int] = []
+    try:
+        with open_graph(ep._binding.host.api, *(graphs[i] for i in range(count))) as views:
+            for index, graph in enumerate(views):
+                graph.fused_node = graph._scope.get(Node, fused[index])
+                made.append(_add_node(*_compiled(ep, graph)))
+                ids[index] = made[-1]
+    except BaseException:
+        for done in made:
+            _release(done)
+        raise
+
+
+def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, CData], int]]:
+    fused = graph.fused_node
+    assert fused is not None
+    operators = sorted({node.op_type for node in graph.nodes})
+    label = f"node {fused.name!r} ({', '.join(operators[:4])}{', …' if len(operators) > 4 else ''})"
+    code = ep.compile(graph)
+    given = ["" if value is None else value.name for value in fused.inputs]
+    wanted = [value.name for value in graph.inputs if value.name in given]
+    rest = [name for name in given if name not in wanted]  # constants, without drop_constants
+    order = [given.index(name) for name in wanted + rest]
+    outputs = ["" if value is None else value.name for value in fused.outputs]
+    kinds = [None if value is None else value.type for value in fused.outputs]
+    types = [kind.element_type if isinstance(kind, TensorType) else 0 for kind in kinds]
+    info = NodeInfo(label, given, outputs, types, None if order == list(range(len(given))) else order)
+    if isinstance(code, Kernel):
+        return code, context_node(code.compute, info)
+    if not callable(code):
+        raise TypeError(f"compile() must return a callable or a Kernel, not {type(code).__name__}")
+    return code, array_node(code, info)
+
+
+def _add_node(owner: Any, compute: Callable[[int, CData], int]) -> int:
+    number = _objects.add(owner)
+    _nodes[number] = compute
+    return number
+
+
+# ---- kernels ----
+
+
+@_callback
+def bridge_py_get_kernel_registry(call: CData, number: int, out: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    binding = ep._binding
+    if binding.registry is None:
+        registry = ffi.new("OrtKernelRegistry**")
+        check(binding.host.ep_api.CreateKernelRegistry(registry), binding.host.api)
+        binding.registry = registry[0]
+        for spec in ep.kernels:
+            _register_kernel(ep, spec)
+    out[0] = binding.registry
+
+
+def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
+    binding, host = ep._binding, ep._binding.host
+    api, ep_api = host.api, host.ep_api
+    builder, definition = ffi.new("OrtKernelDefBuilder**"), ffi.new("OrtKernelDef**")
+    check(ep_api.CreateKernelDefBuilder(builder), api)
+    try:
+        check(ep_api.KernelDefBuilder_SetOperatorType(builder[0], spec.op_type.encode()), api)
+        check(ep_api.KernelDefBuilder_SetDomain(builder[0], spec.domain.encode()), api)
+        first, last = spec.since_version
+        check(ep_api.KernelDefBuilder_SetSinceVersion(builder[0], first, _NO_END if last is None else last), api)
+        check(ep_api.KernelDefBuilder_SetExecutionProvider(builder[0], ep.name.encode()), api)
+        for parameter, element_types in spec.types.items():
+            types = ffi.new("const OrtDataType*[]", len(element_types))
+            for index, element_type in enumerate(element_types):
+                check(ep_api.GetTensorDataType(element_type, types + index), api)
+            check(
+                ep_api.KernelDefBuilder_AddTypeConstraint(builder[0], parameter.encode(), types, len(types)), api
+            )
+        check(ep_api.KernelDefBuilder_Build(builder[0], definition), api)
+        number = _objects.add((ep, spec))
+        binding.definitions.append(number)
+        state = ffi.cast("void*", host.index << _HOST_SHIFT | number)
+        create = ffi.addressof(lib, "bridge_create_kernel")
+        check(ep_api.KernelRegistry_AddKernel(binding.registry, definition[0], create, state), api)
+    finally:
+        ep_api.ReleaseKernelDef(definition[0])
+        ep_api.ReleaseKernelDefBuilder(builder[0])
+
+
+@_callback
+def bridge_py_create_kernel(call: CData, definition: int, pointer: CData, number: CData) -> None:
+    _, spec = _objects.get(definition, "kernel definition")
+    info = KernelInfo(call.host, pointer)
+    try:
+        label = f"node {info.name!r} ({spec.op_type})"
+        try:
+            outputs = info.output_names
+            node = NodeInfo(label, info.input_names, outputs, info.element_types(outputs))
+            number[0] = _add_node(*_made_kernel(spec, info, node))
+        except Exception as error:
+            raise type(error)(f"{label}: {error}") from error
+    finally:
+        info._close()
+
+
+def _made_kernel(spec: KernelSpec, info: KernelInfo, node: NodeInfo) -> tuple[Any, Callable[[int, CData], int]]:
+    if isinstance(spec.make, type):
+        kernel: Kernel = spec.make(info)
+        return kernel, context_node(kernel.compute, node)
+    attributes = {}
+    for name, default in attribute_parameters(spec.make).items():
+        value = info.attribute(name, None)
+        if value is not None:
+            attributes[name] = value
+        elif default is inspect.Parameter.empty:
+            raise KeyError(f"the kernel function needs the attribute {name!r}, which the node does not have")
+    function = functools.partial(spec.make, **attributes) if attributes else spec.make
+    return function, array_node(function, node)
+
+
+# ---- runs ----
+
+
+@ffi.def_extern()
+def bridge_py_compute(number: int, same: int, run: CData) -> int:
+    """Runs a node; reports its own failures."""
+    try:
+        return _nodes[number](same, run)
+    except BaseException as error:
+        return record(run.call, error)
+
+
+@_callback
+def bridge_py_run_start(call: CData, number: int, options: CData) -> None:
+    _objects.get(number, "provider").on_run_start(options)
+
+
+@_callback
+def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int) -> None:
+    _objects.get(number, "provider").on_run_end(options, bool(sync_stream))
+
+
+@_callback
+def bridge_py_set_dynamic_options(call: CData, number: int, keys: CData, values: CData, count: int) -> None:
+    options = {_text(keys[i]): _text(values[i]) for i in range(count)}
+    _objects.get(number, "provider").set_dynamic_options(options)
+
+
+@_callback
+def bridge_py_session_ready(call: CData, number: int) -> None:
+    _objects.get(number, "provider").on_session_ready()
+
+
+# ---- end of life ----
+
+
+def _release(number: int) -> None:
+    _nodes.pop(number, None)
+    item = _objects.remove(number)
+    if isinstance(item, ExecutionProvider):
+        _release_registry(item)
+    if isinstance(item, (ExecutionProvider, Kernel)):
+        item.close()
+
+
+def _release_registry(ep: ExecutionProvider) -> None:
+    binding = ep._binding
+    for number in binding.definitions:
+        _objects.remove(number)
+    binding.definitions.clear()
+    if binding.registry is not None:
+        binding.host.ep_api.ReleaseKernelRegistry(binding.registry)
+        binding.registry = None
+
+
+@_callback
+def bridge_py_release(call: CData, number: int) -> None:
+    _release(number)
+
+
+atexit.register(lib.bridge_gate_close)

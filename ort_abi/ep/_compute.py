@@ -1,0 +1,427 @@
+"""The hot path: one run of one node.
+
+The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They become
+arrays over the host's memory, kept from run to run: if the C side says that nothing has changed, the arrays of
+the last run are used again and no array is made.
+
+Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts are
+compared with what they were: an array that somebody kept gets a private copy of its elements in its place; a
+kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says so. See
+docs/decisions/0002-views-of-host-memory.md.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ort_abi import dtypes
+from ort_abi._lib import CData, ffi, lib
+from ort_abi._tensor import array_at, fill_strings, read_strings
+from ort_abi.ep._errors import failed_call, forget_frames, record
+
+__all__ = ["KernelContext", "NodeInfo", "array_node", "context_node"]
+
+Array = NDArray[Any]
+Compute = Callable[[int, CData], int]
+
+_HEADER: int = lib.BRIDGE_INPUT_HEADER
+_NOT_A_TENSOR = -1
+_from_buffer = ffi.from_buffer
+_put = lib.bridge_put
+
+
+class NodeInfo:
+    """Names for messages, and the element types of the outputs (0: ask the host)."""
+
+    __slots__ = ("input_names", "label", "order", "output_names", "output_types")
+
+    def __init__(
+        self,
+        label: str,
+        input_names: Sequence[str],
+        output_names: Sequence[str],
+        output_types: Sequence[int] | None = None,
+        order: Sequence[int] | None = None,
+    ) -> None:
+        self.label = label
+        self.input_names = list(input_names)
+        self.output_names = list(output_names)
+        self.output_types = list(output_types) if output_types is not None else [0] * len(self.output_names)
+        self.order = list(order) if order is not None else None
+        """Which input of the host is the callable's n-th argument; None: the same order."""
+
+
+class _Views:
+    """Arrays over the host's memory: `outer` is what users get, `roots` what only we and NumPy refer to.
+
+    An array without a root owns its elements: nothing to watch.
+    """
+
+    __slots__ = ("_expected", "_indices", "_watched", "cacheable", "outer")
+
+    def __init__(self, outer: list[Array | None], roots: list[Array | None], cacheable: bool = True) -> None:
+        self.outer = tuple(outer)
+        self.cacheable = cacheable
+        self._indices = [index for index, root in enumerate(roots) if root is not None]
+        self._watched = [outer[index] for index in self._indices] + [roots[index] for index in self._indices]
+        self._expected: list[int] = []
+
+    def start(self) -> None:
+        """Takes the reference counts that mean: nobody else has it. Called when no local variable has it."""
+        self._expected = list(map(getrefcount, self._watched))
+
+    def kept(self) -> bool:
+        """True if somebody has an array or a view of one."""
+        return list(map(getrefcount, self._watched)) != self._expected
+
+    def revoke(self) -> list[int]:
+        """Gives kept arrays their own memory; the indices of those that views were kept of."""
+        gc.collect()  # a cycle is no intention to keep
+        half = len(self._indices)
+        counts = list(map(getrefcount, self._watched))
+        detached = [counts[i] > self._expected[i] for i in range(half)]
+        for index, yes in zip(self._indices, detached, strict=True):
+            if yes:
+                _detach(self.outer[index])
+        counts = list(map(getrefcount, self._watched))
+        # a detached array does not refer to its root any more
+        return [
+            self._indices[i] for i in range(half) if counts[half + i] > self._expected[half + i] - detached[i]
+        ]
+
+
+def _detach(array: Any) -> None:
+    """Gives an array a private copy of its elements, in place."""
+    array.__setstate__(array.__reduce__()[2])
+
+
+def _view(address: int, element_type: int, shape: tuple[int, ...], writeable: bool) -> tuple[Array, Array | None]:
+    """An array over the host's memory and its root; a private array has no root."""
+    root = array_at(address, element_type, shape)
+    if dtypes.is_packed(element_type) or root.base is None:
+        return root, None
+    if not writeable:
+        root.setflags(write=False)
+    return root.view(), root
+
+
+def _read_inputs(run: CData, info: NodeInfo) -> _Views:
+    flat: list[int] = ffi.unpack(run.flat, run.flat_len)
+    outer: list[Array | None] = []
+    roots: list[Array | None] = []
+    cacheable = True
+    position = 0
+    for index in range(run.num_inputs):
+        element_type, address, elsewhere, rank = flat[position : position + _HEADER]
+        position += _HEADER
+        shape = tuple(flat[position : position + rank])
+        position += rank
+        array: Array | None = None
+        root: Array | None = None
+        if element_type == _NOT_A_TENSOR:
+            raise TypeError(f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs")
+        if elsewhere:
+            raise NotImplementedError(f"input {_named(info.input_names, index)} is not in CPU memory")
+        if element_type == dtypes.STRING:
+            array = read_strings(run.call.host.api, run.values[index], shape)
+        elif element_type:
+            array, root = _view(address, element_type, shape, writeable=False)
+            cacheable &= not dtypes.is_packed(element_type)
+        outer.append(array)
+        roots.append(root)
+    if info.order is not None:
+        outer, roots = [outer[i] for i in info.order], [roots[i] for i in info.order]
+    return _Views(outer, roots, cacheable)
+
+
+def _named(names: Sequence[str], index: int) -> str:
+    name = names[index] if index < len(names) else ""
+    return f"{index} ({name!r})" if name else str(index)
+
+
+class _Output:
+    """One output: the C side's description of what is written, kept while shape and type stay the same."""
+
+    __slots__ = ("_api", "_dims", "c", "dtype", "element_type", "index", "label", "shape")
+
+    def __init__(self, info: NodeInfo, index: int) -> None:
+        self.c = ffi.new("BridgeOutput*", {"index": index})
+        self.index = index
+        self.label = f"output {_named(info.output_names, index)}"
+        self.shape: tuple[int, ...] | None = None
+        self.element_type = info.output_types[index] if index < len(info.output_types) else 0
+        self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
+        self._dims: CData = None
+
+    def describe(self, shape: tuple[int, ...], element_type: int) -> None:
+        """Sets what `c` says."""
+        self._dims = ffi.new("int64_t[]", shape)
+        self.shape = shape
+        self.element_type = element_type
+        self.dtype = dtypes.from_onnx(element_type)
+        c = self.c
+        c.dims, c.rank, c.dtype = self._dims, len(shape), element_type
+        c.bytes = dtypes.bytes_for(element_type, math.prod(shape))
+
+    def put(self, run: CData, value: Any) -> None:
+        """Copies an array into the host's output."""
+        array = self._as_array(value)
+        if array.dtype is not self.dtype or array.shape != self.shape:
+            self._adapt(array)
+        if self.element_type == dtypes.STRING:
+            self._put_strings(run, array)
+            return
+        try:
+            data = _from_buffer(array)
+        except (BufferError, TypeError, ValueError):  # not contiguous, or a dtype that has no buffer format
+            data = _from_buffer(self._bytes(array))
+        if not _put(run, self.c, data):
+            raise self._failure(run)
+
+    def _as_array(self, value: Any) -> Array:
+        if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+            return np.asarray(value)
+        raise TypeError(f"{self.label} must be a NumPy array, not {type(value).__name__}")
+
+    def _adapt(self, array: Array) -> None:
+        element_type = dtypes.to_onnx(array.dtype)
+        if self.element_type and element_type != self.element_type:
+            wanted, got = dtypes.name_of(self.element_type), dtypes.name_of(element_type)
+            raise TypeError(f"{self.label} must have elements of {wanted}, not {got}")
+        self.describe(array.shape, element_type)
+
+    def _bytes(self, array: Array) -> Array:
+        if dtypes.is_packed(self.element_type):
+            return dtypes.pack(array, self.element_type)
+        array = np.ascontiguousarray(array, dtypes.from_onnx(self.element_type))
+        return array.reshape(-1).view(np.uint8)
+
+    def _put_strings(self, run: CData, array: Array) -> None:
+        value = lib.bridge_output_value(run, self.c)
+        if value != ffi.NULL:
+            fill_strings(run.call.host.api, value, array.reshape(-1).tolist())
+        elif not self.c.absent:
+            raise self._failure(run)
+
+    def _failure(self, run: CData) -> Exception:
+        error = failed_call(run.call)
+        return type(error)(f"{self.label}: {error.message}")
+
+    def view(self, run: CData, shape: tuple[int, ...]) -> tuple[int, Array, Array | None]:
+        """The address of the host's memory for the output, an array over it, and the array's root. Private memory
+        for strings, packed types and an absent output; `put` writes it after the kernel."""
+        if not self.element_type or shape != self.shape:
+            self.shape = None  # what c says is not complete
+            self._dims = ffi.new("int64_t[]", shape)
+            self.c.dims, self.c.rank = self._dims, len(shape)
+            if lib.bridge_output_value(run, self.c) == ffi.NULL and not self.c.absent:
+                raise self._failure(run)
+            self.describe(shape, self.c.dtype or 1)
+        if self.element_type == dtypes.STRING or dtypes.is_packed(self.element_type):
+            return 0, np.empty(shape, self.dtype), None
+        address = lib.bridge_output(run, self.c)
+        if address == -1:
+            raise self._failure(run)
+        if not address:
+            return 0, np.empty(shape, self.dtype), None
+        return address, *_view(address, self.element_type, shape, writeable=True)
+
+
+def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
+    """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a sequence."""
+    count = len(info.output_names)
+    outputs = [_Output(info, index) for index in range(count)]
+    only = outputs[0] if count == 1 else None
+    cached: _Views | None = None
+
+    def finish(run: CData, result: Any) -> None:
+        if only is not None and not isinstance(result, (tuple, list)):
+            only.put(run, result)
+            return
+        if not isinstance(result, (tuple, list)):
+            raise TypeError(f"{count} outputs must come as a tuple of arrays, not as {type(result).__name__}")
+        if len(result) != count:
+            raise TypeError(f"there must be {count} outputs, not {len(result)}")
+        for output, value in zip(outputs, result, strict=True):
+            if value is not None or info.output_names[output.index]:
+                output.put(run, value)
+
+    def compute(same: int, run: CData) -> int:
+        nonlocal cached
+        views = cached
+        result = None
+        ok = 1
+        try:
+            if same != 1 or views is None:
+                views = None
+                views = _read_inputs(run, info)
+                views.start()
+            if same >= 0:
+                cached = None  # until this run has gone well
+            result = function(*views.outer)
+            if only is not None and type(result) is np.ndarray:
+                only.put(run, result)
+            else:
+                finish(run, result)
+        except BaseException as error:
+            ok = record(run.call, error, info.label)
+            forget_frames(error)
+        result = None
+        if views is not None:
+            if views.kept():
+                ok = _revoke(run, views, info, ok)
+            elif same >= 0 and ok and views.cacheable:
+                cached = views
+        return ok
+
+    return compute
+
+
+def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | None = None) -> int:
+    """Deals with kept arrays. Returns 0 if memory of the host is still referred to (the reason is noted, unless
+    the run has failed already), else `ok`."""
+    lost = views.revoke()
+    if not lost or not ok:
+        return ok
+    if output is not None:
+        which = f"output {_named(info.output_names, output)}"
+    else:
+        which = "input " + ", ".join(_named(info.input_names, info.order[i] if info.order else i) for i in lost)
+    error = RuntimeError(
+        f"a view of {which} was kept after the run; its memory belongs to the host: keep a copy instead"
+    )
+    return record(run.call, error, info.label)
+
+
+class KernelContext:
+    """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during `compute`."""
+
+    __slots__ = ("_info", "_outputs", "_run", "_views", "_written", "inputs")
+
+    inputs: tuple[Array | None, ...]
+    """Read-only arrays over the host's memory, None for an optional input that is missing."""
+
+    def __init__(self, info: NodeInfo, outputs: list[_Output]) -> None:
+        self._info = info
+        self._outputs = outputs
+        self._run: CData | None = None
+        self._views: dict[int, tuple[int, _Views]] = {}
+        self._written: dict[int, Array | None] = {}
+        self.inputs = ()
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs, missing optional ones included."""
+        return len(self._outputs)
+
+    def wants_output(self, index: int) -> bool:
+        """False for an optional output that the model does not use."""
+        return bool(self._info.output_names[index])
+
+    def output(self, index: int, shape: Sequence[int]) -> Array:
+        """A writable array over the host's memory for an output, of the model's element type; write every element.
+
+        Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
+        """
+        run, output = self._open(index), self._outputs[index]
+        wanted = shape if type(shape) is tuple else tuple(map(int, shape))
+        if wanted == output.shape and index in self._views:
+            address, views = self._views[index]
+            found = lib.bridge_output(run, output.c)
+            if found == address:
+                self._written[index] = None
+                return views.outer[0]  # type: ignore[return-value]
+            if found == -1:
+                raise output._failure(run)
+        address, array, root = output.view(run, wanted)
+        if not address:
+            self._written[index] = None if output.c.absent else array
+            return array
+        views = _Views([array], [root])
+        del array, root
+        views.start()
+        self._views[index] = (address, views)
+        self._written[index] = None
+        return views.outer[0]  # type: ignore[return-value]
+
+    def set_output(self, index: int, value: Any) -> None:
+        """Copies an array into an output."""
+        self._outputs[index].put(self._open(index), value)
+        self._written[index] = None
+
+    def _open(self, index: int) -> CData:
+        if self._run is None:
+            raise RuntimeError("a kernel's context is valid only during compute()")
+        if not 0 <= index < len(self._outputs):
+            raise IndexError(f"output {index} of a node with {len(self._outputs)} outputs")
+        return self._run
+
+    def _begin(self, run: CData, inputs: tuple[Array | None, ...]) -> None:
+        self._run = run
+        self.inputs = inputs
+        self._written.clear()
+
+    def _finish(self, run: CData) -> None:
+        for index, array in self._written.items():
+            if array is not None:
+                self._outputs[index].put(run, array)
+        for output in self._outputs:
+            if output.index not in self._written and self.wants_output(output.index):
+                raise RuntimeError(f"{output.label} was not written")
+
+    def _close(self) -> None:
+        self._run = None
+        self.inputs = ()
+        self._written.clear()
+
+
+def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Compute:
+    """A node that calls `function(context)`."""
+    count = len(info.output_names)
+    kept_context = KernelContext(info, [_Output(info, index) for index in range(count)])
+    cached: _Views | None = None
+
+    def check_outputs(run: CData, context: KernelContext, ok: int) -> int:
+        for index in [index for index, (_, views) in context._views.items() if views.kept()]:
+            _, views = context._views.pop(index)
+            ok = _revoke(run, views, info, ok, index)
+        return ok
+
+    def compute(same: int, run: CData) -> int:
+        nonlocal cached
+        shared = same >= 0
+        context = kept_context if shared else KernelContext(info, [_Output(info, i) for i in range(count)])
+        views = cached if shared else None
+        ok = 1
+        try:
+            if same != 1 or views is None:
+                views = None
+                views = _read_inputs(run, info)
+                views.start()
+            if shared:
+                cached = None  # until this run has gone well
+            context._begin(run, views.outer)
+            if (returned := function(context)) is not None:
+                raise TypeError(f"compute() must return None and write its outputs, not return {type(returned)}")
+            context._finish(run)
+        except BaseException as error:
+            ok = record(run.call, error, info.label)
+            forget_frames(error)
+        context._close()
+        if context._views:
+            ok = check_outputs(run, context, ok)
+        if views is not None:
+            if views.kept():
+                ok = _revoke(run, views, info, ok)
+            elif shared and ok and views.cacheable:
+                cached = views
+        return ok
+
+    return compute

@@ -1,0 +1,38 @@
+"""The table of Python objects behind the ids that a host's structs carry."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+__all__ = ["add", "get", "live_objects", "remove"]
+
+_ids = itertools.count(1)
+_objects: dict[int, Any] = {}
+
+
+def add(item: Any) -> int:
+    """A new id for `item`, never used before. *keeps alive* until `remove`."""
+    number = next(_ids)
+    _objects[number] = item
+    return number
+
+
+def get(number: int, kind: str) -> Any:
+    """The object of an id. Raises LookupError for a stale or foreign id."""
+    try:
+        return _objects[number]
+    except KeyError:
+        raise LookupError(f"there is no {kind} with id {number} (released, or never made)") from None
+
+
+def remove(number: int) -> Any:
+    """Forgets an id and gives back its object. Raises LookupError for a stale or foreign id."""
+    item = get(number, "object")
+    del _objects[number]
+    return item
+
+
+def live_objects() -> int:
+    """How many factories, providers, kernels and compiled graphs hosts have not released yet."""
+    return len(_objects)

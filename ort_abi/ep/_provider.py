@@ -1,0 +1,226 @@
+"""The base class of execution providers written in Python, and kernels."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ort_abi import dtypes
+from ort_abi._lib import CData, check, ffi
+
+if TYPE_CHECKING:
+    from ort_abi.ep._compute import KernelContext
+    from ort_abi.ep._kernel_info import KernelInfo
+    from ort_abi.graph import Graph, Node
+
+__all__ = ["Device", "ExecutionProvider", "Fuse", "Kernel", "KernelSpec", "kernel"]
+
+_T = TypeVar("_T")
+
+_SEVERITIES = {"verbose": 0, "info": 1, "warning": 2, "error": 3, "fatal": 4}
+
+
+@dataclass(frozen=True)
+class Device:
+    """A hardware device as the host found it (`HardwareDevice_*`, API 22)."""
+
+    type: str
+    """"CPU", "GPU" or "NPU"."""
+    vendor: str
+    vendor_id: int
+    device_id: int
+    metadata: Mapping[str, str]
+    _handle: CData = field(repr=False, compare=False, default=None)
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """A claim of nodes that become one: `compile` gets them as a graph.
+
+    With `drop_constants` (the default) constants are not inputs of the compiled callable: `compile` takes their
+    values from the graph, and the host may free its own. Without, they are passed at each run, not copied.
+    """
+
+    nodes: Sequence[Node]
+    drop_constants: bool = True
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """What `@kernel` says of one implementation of an operator."""
+
+    op_type: str
+    since_version: tuple[int, int | None]
+    domain: str
+    types: Mapping[str, tuple[int, ...]]
+    make: Callable[..., Any]
+
+
+class Kernel:
+    """One operator of a session. Derive, decorate with `@kernel`, define `compute`.
+
+    `__init__` may take one argument, a `KernelInfo` (attributes, constant inputs), valid during the call.
+    """
+
+    def __init__(self, info: KernelInfo) -> None:
+        pass
+
+    def compute(self, ctx: KernelContext) -> None:
+        """Runs the node: reads `ctx.inputs`, writes every output with `ctx.output` or `ctx.set_output`."""
+        raise NotImplementedError(f"{type(self).__qualname__} does not define compute(ctx)")
+
+    def close(self) -> None:
+        """Called when the session releases the kernel."""
+
+
+def kernel(
+    op_type: str,
+    since_version: int | tuple[int, int | None],
+    *,
+    domain: str = "",
+    types: Mapping[str, Iterable[Any]] | None = None,
+) -> Callable[[_T], _T]:
+    """Declares a class or function in the body of an `ExecutionProvider` as a kernel.
+
+    `since_version` is the opset that the operator's form came with (`int`: this form only), or first and last,
+    None for no end. `types` has the dtypes for each type parameter of the operator ("T"); parameters without an
+    entry take any. A function gets the node's inputs as arrays and returns its output (a tuple for several);
+    its keyword-only parameters are filled with attributes. Can be applied more than once.
+    """
+    first, last = since_version if isinstance(since_version, tuple) else (since_version, since_version)
+    if first < 1 or (last is not None and last < first):
+        raise ValueError(f"kernel {op_type}: since_version {since_version} is no range of opsets")
+    numbers = {name: tuple(dtypes.to_onnx(dtype) for dtype in listed) for name, listed in (types or {}).items()}
+
+    def declare(target: _T) -> _T:
+        is_kernel = isinstance(target, type) and issubclass(target, Kernel)
+        if not is_kernel and not isinstance(target, FunctionType):
+            raise TypeError(f"@kernel({op_type!r}) needs a Kernel class or a function, not {target!r}")
+        spec = KernelSpec(op_type, (first, last), domain, numbers, target)
+        declared = vars(target).get("_ort_abi_kernels", ())
+        target._ort_abi_kernels = (*declared, spec)  # type: ignore[attr-defined]
+        return target
+
+    return declare
+
+
+class ExecutionProvider:
+    """An execution provider. Derive, set `name`, and define `compile` (claimed nodes become one Python callable),
+    or kernels (`@kernel`), or both. Everything else has a default.
+
+    One object is made for each session. `__init__` takes no arguments; `options`, `config` and `devices` are set
+    before it runs.
+    """
+
+    name: ClassVar[str] = ""
+    """The provider's name, such as "MyExecutionProvider": required."""
+    vendor: ClassVar[str] = "unknown"
+    version: ClassVar[str] = "0.0.0"
+    """A semantic version."""
+    vendor_id: ClassVar[int] = 0
+    concurrent: ClassVar[bool] = True
+    """False: the host runs one `Run` of a session at a time."""
+    kernels: ClassVar[tuple[KernelSpec, ...]] = ()
+    """The kernels of the class and its bases, made from what `@kernel` declared."""
+
+    options: dict[str, str]
+    """What the session's user gave as options of this provider."""
+    config: dict[str, str]
+    """The other config entries of the session."""
+    devices: tuple[Device, ...]
+    """The devices that the session's user chose."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        own = [spec for item in vars(cls).values() for spec in _declared(item)]
+        cls.kernels = (*own, *(spec for base in cls.__bases__ for spec in getattr(base, "kernels", ())))
+
+    @classmethod
+    def get_supported_devices(cls, devices: Sequence[Device]) -> Iterable[Device | tuple[Device, Mapping[str, str]]]:
+        """Which of the host's devices the provider can use; each may come with metadata, as (device, {...}).
+
+        The default takes the first CPU (`OrtEpFactory::GetSupportedDevices`, API 22).
+        """
+        return [device for device in devices if device.type == "CPU"][:1]
+
+    def get_capability(self, graph: Graph) -> Iterable[Node | Fuse | Sequence[Node]]:
+        """The nodes that the provider takes: a `Node` runs on a kernel if there is one, else it is compiled; a
+        list of nodes, or a `Fuse`, is compiled as one.
+
+        Called for each subgraph, then for the graph that has it. The default takes every node that a kernel was
+        registered for (`OrtEp::GetCapability`, API 23).
+        """
+        return [node for node in graph.nodes if self.has_kernel(node)]
+
+    def compile(self, graph: Graph) -> Callable[..., Any] | Kernel:
+        """The code for a graph of claimed nodes: a callable that takes one array for each input of the graph and
+        returns an array, or a tuple for several outputs; or a `Kernel`, to write outputs in place.
+
+        Inputs are read-only and valid during the call. Called once for each claim (`OrtEp::Compile`, API 23).
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} claims nodes to fuse but does not define compile(graph)")
+
+    def on_run_start(self, run_options: CData) -> None:
+        """Called before each `Run` of the session (`OrtEp::OnRunStart`, API 23)."""
+
+    def on_run_end(self, run_options: CData, sync_stream: bool) -> None:
+        """Called after each `Run` of the session (`OrtEp::OnRunEnd`, API 23)."""
+
+    def set_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Options that the user changes during the session's life (`OrtEp::SetDynamicOptions`, API 23)."""
+
+    def on_session_ready(self) -> None:
+        """Called when the session is complete (`OrtEp::OnSessionInitializationEnd`, API 27; not by older hosts)."""
+
+    def close(self) -> None:
+        """Called when the session is released."""
+
+    def has_kernel(self, node: Node) -> bool:
+        """True if a registered kernel fits the node's operator, version and types. During `get_capability`."""
+        return self._binding.has_kernel(node)
+
+    def log(self, message: str, severity: str = "warning") -> None:
+        """Writes to the session's log ("verbose", "info", "warning", "error", "fatal")."""
+        self._binding.log(message, _SEVERITIES[severity], f"{type(self).__module__}.{type(self).__qualname__}")
+
+    _binding: Binding
+
+
+class Binding:
+    """What ties a provider object to its host. Internal."""
+
+    def __init__(self, host: CData, logger: CData) -> None:
+        self.host = host
+        self.logger = logger
+        self.support_info: CData | None = None
+        self.registry: CData | None = None
+        self.definitions: list[int] = []
+
+    def has_kernel(self, node: Node) -> bool:
+        if self.support_info is None:
+            raise RuntimeError("has_kernel() can be asked during get_capability() only")
+        if self.registry is None:
+            return False
+        out = ffi.new("const OrtKernelDef**")
+        check(
+            self.host.ep_api.EpGraphSupportInfo_LookUpKernel(self.support_info, node._pointer, out), self.host.api
+        )
+        return bool(out[0] != ffi.NULL)
+
+    def log(self, message: str, severity: int, where: str) -> None:
+        text, file = message.encode("utf-8", "replace").replace(b"\0", b""), b"python"
+        check(self.host.api.Logger_LogMessage(self.logger, severity, text, file, 0, where.encode()), self.host.api)
+
+
+def _declared(item: Any) -> Iterator[KernelSpec]:
+    item = item.__func__ if isinstance(item, staticmethod) else item
+    yield from getattr(item, "__dict__", {}).get("_ort_abi_kernels", ())
+
+
+def attribute_parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """The keyword-only parameters of a kernel function with their defaults (`inspect.Parameter.empty`: none)."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}

@@ -1,0 +1,95 @@
+"""Which provider class a host gets under which registration name, and registering in a host."""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+import ort_abi._native
+from ort_abi.ep._provider import ExecutionProvider
+
+__all__ = ["find", "library_path", "prepare", "register_with", "unregister_from"]
+
+
+class Host(Protocol):
+    """What a Python host offers: the module `onnxruntime` (1.24 or later), or `ort_abi`."""
+
+    def register_execution_provider_library(self, registration_name: str, library_path: str, /) -> Any:
+        """Registers a library."""
+
+    def unregister_execution_provider_library(self, registration_name: str, /) -> Any:
+        """Unregisters what was registered under a name."""
+
+
+_lock = threading.Lock()
+_classes: dict[str, type[ExecutionProvider]] = {}
+
+
+def library_path() -> str:
+    """The plugin library to register: the native module of this package."""
+    return str(ort_abi._native.__file__)
+
+
+def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) -> str:
+    """Makes a class available under a registration name, by default the provider's own, and returns the name.
+
+    A host that then registers `library_path()` under that name gets the class. Raises TypeError for a class that
+    is no provider, ValueError for one without a name or if another class has the registration name.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
+        raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
+    for attribute in ("name", "vendor", "version"):
+        text = getattr(cls, attribute)
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise ValueError(f"{cls.__qualname__}.{attribute} must be a text that is not empty, not {text!r}")
+    name = registration_name or cls.name
+    with _lock:
+        if _classes.setdefault(name, cls) is not cls:
+            raise ValueError(
+                f"the registration name {name!r} belongs to {_classes[name].__qualname__}: give registration_name"
+            )
+    return name
+
+
+def forget(name: str) -> None:
+    """Makes a registration name free again. Factories that hosts already have stay as they are."""
+    with _lock:
+        _classes.pop(name, None)
+
+
+def find(name: str) -> type[ExecutionProvider]:
+    """The class of a registration name. Raises LookupError."""
+    with _lock:
+        if name not in _classes:
+            raise LookupError(
+                f"no Python provider was prepared under the name {name!r}: use ort_abi.register() or "
+                "ort_abi.ep.register_with()"
+            )
+        return _classes[name]
+
+
+def register_with(
+    host: ModuleType | Host, cls: type[ExecutionProvider], registration_name: str | None = None
+) -> str:
+    """Registers a provider class in a host of this process, such as the module `onnxruntime`.
+
+    Returns the registration name, for `unregister_from`. Sessions then choose the provider by its devices
+    (`get_ep_devices`). Raises what the host raises; nothing is registered then.
+    """
+    already = registration_name or getattr(cls, "name", "")
+    fresh = already not in _classes
+    name = prepare(cls, registration_name)
+    try:
+        cast(Host, host).register_execution_provider_library(name, library_path())
+    except BaseException:
+        if fresh:
+            forget(name)
+        raise
+    return name
+
+
+def unregister_from(host: ModuleType | Host, registration: str | type[ExecutionProvider]) -> None:
+    """Undoes `register_with`; `registration` is what it returned, or the class if that used the default name."""
+    name = registration if isinstance(registration, str) else registration.name
+    cast(Host, host).unregister_execution_provider_library(name)

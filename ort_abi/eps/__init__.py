@@ -1,0 +1,1 @@
+"""Execution providers that come with ort-abi."""
