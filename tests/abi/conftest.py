@@ -70,4 +70,6 @@ def host(libort_abi: Path) -> Host:
     ffi = FFI()
     ffi.cdef(emit_py.cdef(native_build.HEADERS, Path("no bridge here")))
     lib = ffi.dlopen(str(libort_abi))
-    return Host(ffi, lib, lib.OrtGetApiBase().GetApi(30))
+    api = lib.OrtGetApiBase().GetApi(30)
+    assert api != ffi.NULL
+    return Host(ffi, lib, api)

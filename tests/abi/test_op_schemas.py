@@ -32,6 +32,14 @@ def schemas(native_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return ffi, ffi.dlopen(str(library))
 
 
+def find(schemas: tuple[FFI, Any], schema: defs.OpSchema) -> Any:
+    """The table's row for a schema."""
+    ffi, lib = schemas
+    found = lib.op_schema_find(schema.domain.encode(), schema.name.encode(), schema.since_version)
+    assert found != ffi.NULL, (schema.domain, schema.name, schema.since_version)
+    return found
+
+
 def text(ffi: FFI, pointer: Any) -> str:
     result: bytes = ffi.string(pointer)
     return result.decode()
@@ -42,7 +50,7 @@ def test_every_version_of_every_operator_is_found(schemas: tuple[FFI, Any]) -> N
     every = defs.get_all_schemas_with_history()
     assert lib.op_schema_count == len(every)
     for schema in every:
-        found = lib.op_schema_find(schema.domain.encode(), schema.name.encode(), schema.since_version)
+        found = find(schemas, schema)
         key = (schema.domain, schema.name, schema.since_version)
         assert (text(ffi, found.domain), text(ffi, found.name), found.since_version) == key
         assert found.deprecated == schema.deprecated
@@ -51,9 +59,9 @@ def test_every_version_of_every_operator_is_found(schemas: tuple[FFI, Any]) -> N
 
 
 def test_formals_and_constraints_are_those_of_onnx(schemas: tuple[FFI, Any]) -> None:
-    ffi, lib = schemas
+    ffi, _ = schemas
     for schema in defs.get_all_schemas_with_history():
-        found = lib.op_schema_find(schema.domain.encode(), schema.name.encode(), schema.since_version)
+        found = find(schemas, schema)
         pairs = [(found.inputs, found.input_count, schema.inputs)]
         pairs.append((found.outputs, found.output_count, schema.outputs))
         for formals, count, known in pairs:
@@ -75,7 +83,7 @@ def test_attributes_are_those_of_onnx(schemas: tuple[FFI, Any]) -> None:
     ffi, lib = schemas
     simple = {onnx.AttributeProto.FLOAT: "default_float", onnx.AttributeProto.INT: "default_int"}
     for schema in defs.get_all_schemas_with_history():
-        found = lib.op_schema_find(schema.domain.encode(), schema.name.encode(), schema.since_version)
+        found = find(schemas, schema)
         assert found.attribute_count == len(schema.attributes)
         for name, attribute in schema.attributes.items():
             seen = lib.op_schema_attribute(found, name.encode())
@@ -107,6 +115,7 @@ def test_find_takes_the_newest_version_up_to_the_opset(
 ) -> None:
     ffi, lib = schemas
     found = lib.op_schema_find(ffi.NULL if domain is None else domain, name, opset)
+    assert found != ffi.NULL
     assert found.since_version == expected
 
 
