@@ -59,6 +59,8 @@ bool ep_device_take_pending(const OrtEpDevice* device);
 /* releases the devices that `factory` made and neither handed over nor released; returns how many. */
 size_t ep_device_drop_pending(const OrtEpFactory* factory);
 
+/* ORT_INVALID_ARGUMENT, naming the slot, when `device` is NULL or not one of the environment's (any more). */
+OrtStatus* ep_device_check(OrtEnv* env, const OrtEpDevice* device, const char* slot);
 /* Checks that `device` is one of the environment's, and keeps alive its library: until ep_device_unuse,
  * UnregisterExecutionProviderLibrary is refused. What a session calls for every device it runs on. */
 OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device);
@@ -92,10 +94,11 @@ void ep_library_unregister_last(OrtEnv* env);
 /* ---- shared_allocator.c ---- */
 
 typedef struct SharedAllocator {
-  OrtAllocator* allocator; /* the CPU one where the factory said OK and gave none */
-  OrtMemoryInfo* memory;   /* copy: what it was created for */
-  OrtEpDevice* owner;      /* whose factory releases it */
-  bool is_retired; /* replaced or released while in use: no longer found, lives until its library goes */
+  OrtAllocator* allocator;
+  const OrtMemoryInfo* memory; /* the owner's: what the allocator was made for */
+  OrtEpDevice* owner;          /* whose factory made it and releases it */
+  bool is_made;                /* false: the factory said OK and gave none, so this is the CPU one */
+  bool is_retired;             /* replaced or released while its library is used: no longer found */
 } SharedAllocator;
 
 /* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
@@ -135,6 +138,50 @@ void env_unlock(void);
 /* The environment's CPU EP device. borrows. */
 const OrtEpDevice* env_cpu_device(OrtEnv* env);
 
+/* ---- stream.c ---- */
+
+typedef struct StreamWait {
+  const OrtSyncStream* producer; /* compared, never followed */
+  uint64_t sync_id;              /* of the producer's last notification that was waited for */
+} StreamWait;
+
+/* A stream of work on a device. Used by one thread at a time; its address is stable until it is released. */
+struct OrtSyncStream {
+  OrtSyncStreamImpl* impl; /* taken from the EP */
+  OrtMemoryDevice device;
+  const OrtEpDevice* ep_device; /* in use (ep_device_use) while an application's stream lives; NULL: a session's */
+  _Atomic uint64_t sync_id;     /* notifications activated so far */
+  StreamWait* waits;
+  size_t wait_count, wait_capacity;
+};
+
+/* takes `impl` also when it fails. gives (caller releases with stream_release). */
+OrtStatus* stream_new(OrtSyncStreamImpl* impl, const OrtMemoryDevice* device, const char* ep_name,
+                      OrtSyncStream** out);
+void stream_release(OrtSyncStream* stream);
+OrtStatus* stream_flush(OrtSyncStream* stream);
+
+/* A point in a stream that others can wait for. */
+typedef struct Notification {
+  OrtSyncNotificationImpl* impl;
+  OrtSyncStream* stream;
+  uint64_t sync_id; /* of the last activation */
+} Notification;
+/* Fills `out`, whose memory is the caller's; notification_close releases what it holds. */
+OrtStatus* notification_open(OrtSyncStream* stream, Notification* out);
+void notification_close(Notification* notification);
+OrtStatus* notification_activate(Notification* notification);
+/* The consumer's later work waits; the calling thread does not. Both streams are of one EP's device. */
+OrtStatus* notification_wait_on_device(Notification* notification, OrtSyncStream* consumer);
+OrtStatus* notification_wait_on_host(Notification* notification); /* the calling thread waits */
+
+/* ---- data_transfer.c ---- */
+
+/* Copies source[i] to target[i]: sources share one memory device, targets another. `stream` may be NULL; with one
+ * the copy may end after the call. What CopyTensors does, for sessions too. Any thread. */
+OrtStatus* env_copy_tensors(OrtEnv* env, const OrtValue* const* source, OrtValue* const* target,
+                            OrtSyncStream* stream, size_t count);
+
 /* ---- plugin_guard.c: reading structs that a plugin filled in ---- */
 
 /* The oldest usable versions of plugin structs: what a struct that says 0 is read as. */
@@ -142,6 +189,8 @@ const OrtEpDevice* env_cpu_device(OrtEnv* env);
 #define OLDEST_EP                23 /* 22 has no GetCapability */
 #define OLDEST_NODE_COMPUTE_INFO 23
 #define OLDEST_DATA_TRANSFER     23
+#define OLDEST_STREAM            23
+#define OLDEST_NOTIFICATION      23
 #define OLDEST_KERNEL_IMPL       24
 #define OLDEST_ALLOCATOR         1
 
@@ -162,5 +211,7 @@ OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* e
 OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, const char* node_name);
 OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name);
 OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* ep_name);
+OrtStatus* guard_stream(const OrtSyncStreamImpl* stream, const char* ep_name);
+OrtStatus* guard_notification(const OrtSyncNotificationImpl* notification, const char* ep_name);
 
 #endif

@@ -1,0 +1,111 @@
+/* Reading structs that a plugin filled in: by the version they carry, never past its end. */
+#include "plugins/plugins.h"
+
+uint32_t struct_version(uint32_t says, uint32_t oldest) {
+  if (says == 0) return oldest;
+  return says < ORT_API_VERSION ? says : ORT_API_VERSION;
+}
+
+uint32_t guard_version(uint32_t says, uint32_t oldest, const char* struct_name, const char* owner) {
+  if (says == 0)
+    LOG(NULL, WARNING, "%s: %s carries version 0; it is read as version %u, the oldest that can be used",
+        owner, struct_name, oldest);
+  return struct_version(says, oldest);
+}
+
+static OrtStatus* null_struct(const char* struct_name, const char* owner) {
+  return status_new(ORT_INVALID_ARGUMENT, "%s: %s is NULL", owner, struct_name);
+}
+
+static OrtStatus* too_old(const char* struct_name, const char* owner, uint32_t says, uint32_t oldest) {
+  return status_new(ORT_INVALID_ARGUMENT, "%s: %s carries version %u; the oldest that can be used is %u",
+                    owner, struct_name, says, oldest);
+}
+
+/* Refuses the struct when a required slot is NULL. */
+#define REQUIRE_SLOT(object, slot, struct_name, owner)                                                  \
+  do {                                                                                                  \
+    if ((object)->slot == NULL)                                                                         \
+      return status_new(ORT_INVALID_ARGUMENT, "%s: required slot %s::%s is NULL", (owner), struct_name, \
+                        #slot);                                                                         \
+  } while (0)
+
+OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_path) {
+  uint32_t says = factory->ort_version_supported;
+  if (says != 0 && says < OLDEST_FACTORY) return too_old("OrtEpFactory", library_path, says, OLDEST_FACTORY);
+  uint32_t version = guard_version(says, OLDEST_FACTORY, "OrtEpFactory", library_path);
+  REQUIRE_SLOT(factory, GetName, "OrtEpFactory", library_path);
+  REQUIRE_SLOT(factory, GetVendor, "OrtEpFactory", library_path);
+  REQUIRE_SLOT(factory, GetSupportedDevices, "OrtEpFactory", library_path);
+  REQUIRE_SLOT(factory, CreateEp, "OrtEpFactory", library_path);
+  REQUIRE_SLOT(factory, ReleaseEp, "OrtEpFactory", library_path);
+  if (version >= 23) REQUIRE_SLOT(factory, GetVersion, "OrtEpFactory", library_path);
+  return NULL;
+}
+
+OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name) {
+  if (ep == NULL) return null_struct("OrtEp", ep_name);
+  uint32_t says = ep->ort_version_supported;
+  if (says != 0 && says < OLDEST_EP) return too_old("OrtEp", ep_name, says, OLDEST_EP);
+  guard_version(says, OLDEST_EP, "OrtEp", ep_name);
+  REQUIRE_SLOT(ep, GetName, "OrtEp", ep_name);
+  REQUIRE_SLOT(ep, GetCapability, "OrtEp", ep_name);
+  if (ep->Compile != NULL) REQUIRE_SLOT(ep, ReleaseNodeComputeInfos, "OrtEp", ep_name);
+  return NULL;
+}
+
+OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
+                                   const char* node_name) {
+  if (info == NULL)
+    return status_new(ORT_EP_FAIL, "%s: OrtEp::Compile gave no OrtNodeComputeInfo for '%s'", ep_name,
+                      node_name);
+  uint32_t says = info->ort_version_supported;
+  if (says != 0 && says < OLDEST_NODE_COMPUTE_INFO)
+    return too_old("OrtNodeComputeInfo", ep_name, says, OLDEST_NODE_COMPUTE_INFO);
+  guard_version(says, OLDEST_NODE_COMPUTE_INFO, "OrtNodeComputeInfo", ep_name);
+  REQUIRE_SLOT(info, CreateState, "OrtNodeComputeInfo", ep_name);
+  REQUIRE_SLOT(info, Compute, "OrtNodeComputeInfo", ep_name);
+  REQUIRE_SLOT(info, ReleaseState, "OrtNodeComputeInfo", ep_name);
+  return NULL;
+}
+
+OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, const char* node_name) {
+  if (kernel == NULL)
+    return status_new(ORT_EP_FAIL, "%s: the kernel's create function gave no OrtKernelImpl for '%s'", ep_name,
+                      node_name);
+  uint32_t says = kernel->ort_version_supported;
+  if (says != 0 && says < OLDEST_KERNEL_IMPL)
+    return too_old("OrtKernelImpl", ep_name, says, OLDEST_KERNEL_IMPL);
+  guard_version(says, OLDEST_KERNEL_IMPL, "OrtKernelImpl", ep_name);
+  REQUIRE_SLOT(kernel, Compute, "OrtKernelImpl", ep_name);
+  REQUIRE_SLOT(kernel, Release, "OrtKernelImpl", ep_name);
+  return NULL;
+}
+
+OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name) {
+  if (allocator == NULL) return null_struct("OrtAllocator", ep_name);
+  guard_version(allocator->version, OLDEST_ALLOCATOR, "OrtAllocator", ep_name);
+  REQUIRE_SLOT(allocator, Alloc, "OrtAllocator", ep_name);
+  REQUIRE_SLOT(allocator, Free, "OrtAllocator", ep_name);
+  REQUIRE_SLOT(allocator, Info, "OrtAllocator", ep_name);
+  const OrtMemoryInfo* info = allocator->Info(allocator);
+  if (info == NULL) return status_new(ORT_INVALID_ARGUMENT, "%s: OrtAllocator::Info gave NULL", ep_name);
+  if (info->allocator_type == OrtArenaAllocator)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "%s: the OrtAllocator for '%s' says OrtArenaAllocator; an EP's own arena is a device "
+                      "allocator for the host",
+                      ep_name, info->name);
+  return NULL;
+}
+
+OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* ep_name) {
+  if (transfer == NULL) return null_struct("OrtDataTransferImpl", ep_name);
+  uint32_t says = transfer->ort_version_supported;
+  if (says != 0 && says < OLDEST_DATA_TRANSFER)
+    return too_old("OrtDataTransferImpl", ep_name, says, OLDEST_DATA_TRANSFER);
+  guard_version(says, OLDEST_DATA_TRANSFER, "OrtDataTransferImpl", ep_name);
+  REQUIRE_SLOT(transfer, Release, "OrtDataTransferImpl", ep_name);
+  REQUIRE_SLOT(transfer, CanCopy, "OrtDataTransferImpl", ep_name);
+  REQUIRE_SLOT(transfer, CopyTensors, "OrtDataTransferImpl", ep_name);
+  return NULL;
+}
