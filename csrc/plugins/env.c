@@ -31,6 +31,10 @@ void env_unlock(void) {
   pthread_mutex_unlock(&lifecycle_mutex);
 }
 
+OrtEnv* env_current(void) {
+  return &the_env;
+}
+
 /* Adds to the reference count unless it is 0; gives the count before. */
 static int env_count(int change) {
   pthread_mutex_lock(&the_env.mutex);

@@ -82,12 +82,12 @@ OrtStatus* ep_device_check(OrtEnv* env, const OrtEpDevice* device, const char* s
   return is_good ? NULL : not_a_member(slot);
 }
 
-OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device) {
+OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device, const char* slot) {
   pthread_mutex_lock(&env->mutex);
   bool is_good = is_member(env, device);
   if (is_good) device->library->users++;
   pthread_mutex_unlock(&env->mutex);
-  return is_good ? NULL : not_a_member("CreateSession");
+  return is_good ? NULL : not_a_member(slot);
 }
 
 void ep_device_unuse(const OrtEpDevice* device) {

@@ -109,3 +109,29 @@ OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* 
   REQUIRE_SLOT(transfer, CopyTensors, "OrtDataTransferImpl", ep_name);
   return NULL;
 }
+
+OrtStatus* guard_stream(const OrtSyncStreamImpl* stream, const char* ep_name) {
+  if (stream == NULL) return null_struct("OrtSyncStreamImpl", ep_name);
+  uint32_t says = stream->ort_version_supported;
+  if (says != 0 && says < OLDEST_STREAM) return too_old("OrtSyncStreamImpl", ep_name, says, OLDEST_STREAM);
+  guard_version(says, OLDEST_STREAM, "OrtSyncStreamImpl", ep_name);
+  REQUIRE_SLOT(stream, Release, "OrtSyncStreamImpl", ep_name);
+  REQUIRE_SLOT(stream, GetHandle, "OrtSyncStreamImpl", ep_name);
+  REQUIRE_SLOT(stream, CreateNotification, "OrtSyncStreamImpl", ep_name);
+  REQUIRE_SLOT(stream, Flush, "OrtSyncStreamImpl", ep_name);
+  REQUIRE_SLOT(stream, OnSessionRunEnd, "OrtSyncStreamImpl", ep_name);
+  return NULL;
+}
+
+OrtStatus* guard_notification(const OrtSyncNotificationImpl* notification, const char* ep_name) {
+  if (notification == NULL) return null_struct("OrtSyncNotificationImpl", ep_name);
+  uint32_t says = notification->ort_version_supported;
+  if (says != 0 && says < OLDEST_NOTIFICATION)
+    return too_old("OrtSyncNotificationImpl", ep_name, says, OLDEST_NOTIFICATION);
+  guard_version(says, OLDEST_NOTIFICATION, "OrtSyncNotificationImpl", ep_name);
+  REQUIRE_SLOT(notification, Release, "OrtSyncNotificationImpl", ep_name);
+  REQUIRE_SLOT(notification, Activate, "OrtSyncNotificationImpl", ep_name);
+  REQUIRE_SLOT(notification, WaitOnDevice, "OrtSyncNotificationImpl", ep_name);
+  REQUIRE_SLOT(notification, WaitOnHost, "OrtSyncNotificationImpl", ep_name);
+  return NULL;
+}

@@ -63,7 +63,7 @@ size_t ep_device_drop_pending(const OrtEpFactory* factory);
 OrtStatus* ep_device_check(OrtEnv* env, const OrtEpDevice* device, const char* slot);
 /* Checks that `device` is one of the environment's, and keeps alive its library: until ep_device_unuse,
  * UnregisterExecutionProviderLibrary is refused. What a session calls for every device it runs on. */
-OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device);
+OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device, const char* slot);
 void ep_device_unuse(const OrtEpDevice* device);
 
 /* ---- plugin_load.c ---- */
@@ -131,6 +131,8 @@ void env_retain(OrtEnv* env);
 void env_release(OrtEnv* env);
 /* ORT_INVALID_ARGUMENT, naming the slot, for an environment that is NULL or gone. */
 OrtStatus* env_check(const OrtEnv* env, const char* function_name);
+/* The process's environment, for slots that are given none. borrows. Not NULL, maybe not created. */
+OrtEnv* env_current(void);
 /* Serialises what changes the environment: creation, release, registration. Held while plugins are called;
  * recursive, so that a plugin's callback may come back to the environment on the same thread. */
 void env_lock(void);
