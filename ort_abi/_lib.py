@@ -19,6 +19,7 @@ __all__ = [
     "c_strings",
     "check",
     "create",
+    "default_allocator",
     "encode",
     "ep_api",
     "ffi",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 CData = Any
-"""A cffi value: pointers of the ABI are not told apart by type checkers, but cffi tells them apart at run time."""
+"""A cffi value. Type checkers do not tell the ABI's pointers apart; cffi does, at run time."""
 
 API_VERSION = 30
 """The newest API version whose slots are all known; what this package asks the host for."""
@@ -62,7 +63,7 @@ def text(pointer: CData) -> str:
 
 
 def encode(value: str | bytes | os.PathLike[str] | os.PathLike[bytes], what: str = "text") -> bytes:
-    """Text or a path as the bytes that the ABI takes. Raises ValueError for a NUL inside, which C would cut at."""
+    """Text or a path as the ABI takes it. Raises ValueError for a NUL inside, which C would cut at."""
     if isinstance(value, str):
         encoded = value.encode("utf-8", "surrogateescape")
     elif isinstance(value, bytes):
@@ -96,8 +97,13 @@ class Handle:
 
     __del__ = close
 
+    def keep(self, _pointer: CData) -> None:
+        """A destructor for cffi's `gc` that does nothing: what refers to it keeps this object alive."""
 
-def create(c_type: str, release: CData, make: CData, *arguments: object, parents: tuple[object, ...] = ()) -> Handle:
+
+def create(
+    c_type: str, release: CData, make: CData, *arguments: object, parents: tuple[object, ...] = ()
+) -> Handle:
     """Calls a slot whose last parameter gives an object, and owns what it gave.
 
     `c_type` is the object's type, `release` the slot that releases it, `make` the slot that makes it.
@@ -118,7 +124,7 @@ default_allocator: CData = _default_allocator()
 
 
 def take_text(make: CData, *arguments: object) -> str:
-    """The text that a slot gives in memory of the default allocator; releases it. "" where the slot gives NULL."""
+    """The text that a slot gives in memory of the default allocator, which is released. "" for NULL."""
     out = ffi.new("char**")
     check(make(*arguments, default_allocator, out))
     try:

@@ -1,0 +1,445 @@
+"""Sessions: a model, placed on execution providers, ready to run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ort_abi import _shapes, env, errors
+from ort_abi._lib import (
+    NULL,
+    CData,
+    Handle,
+    api,
+    c_strings,
+    check,
+    create,
+    default_allocator,
+    encode,
+    ffi,
+    lib,
+    take_text,
+    text,
+)
+from ort_abi.device import OrtEpDevice, OrtMemoryInfo
+from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
+from ort_abi.io_binding import IOBinding
+from ort_abi.options import Provider, RunOptions, SessionOptions
+from ort_abi.value import OrtValue, tensor_over, to_array, type_text
+
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "PlanStep"]
+
+_CPU_PROVIDER = "CPUExecutionProvider"
+
+
+class NodeArg(NamedTuple):
+    """An input or output of a model: its name, its type ("tensor(float)") and its shape.
+
+    A dimension is a number, a name or None. The shape is [] for scalars, unknown ranks and what is no tensor.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+class ModelMetadata(NamedTuple):
+    """What a model says about itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+
+class PlanStep(NamedTuple):
+    """One node as it runs.
+
+    `op_type` of a fused node is its subgraph's name; it runs `original_nodes` of the model. `runs` and
+    `nanoseconds` count while `set_timing` is on.
+    """
+
+    ep_name: str
+    node_name: str
+    op_type: str
+    domain: str
+    original_nodes: int
+    runs: int
+    nanoseconds: int
+
+
+class InferenceSession:
+    """A model that is ready to run. `run` may be called from any number of threads.
+
+    Outputs are arrays over the host's memory: they keep the session alive, `close` or not.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, Mapping[Any, Any]]] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Loads a model and places its nodes: on `providers` in their order, or on those of the options.
+
+        `providers` holds names of execution providers, or pairs of a name and options; instead of the latter
+        `provider_options` may hold the options. Unless the session config entry
+        `session.disable_cpu_ep_fallback` is "1", nodes that no provider takes go to `CPUExecutionProvider`,
+        and then, if the `onnx` package is installed, to its reference implementation. That package also
+        infers shapes first, unless `session.ort_abi_shape_inference` is "0".
+
+        Raises TypeError and ValueError for wrong arguments, and an `errors.OrtError` that names what the host
+        could not do: read the model, load it, find a provider for a node.
+        """
+        del kwargs  # what other builds of onnxruntime take; none of it concerns plugin providers
+        if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
+            raise TypeError(f"a model is a path or bytes, not {type(path_or_bytes).__name__}")
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        self._providers = list(_chosen_providers(self._options, providers, provider_options))
+        self._handle: Handle | None = self._load(path_or_bytes)
+        env.track_session(self, self._handle)
+        self._inputs = self._node_args("Input")
+        self._outputs = self._node_args("Output")
+        self._required = [arg.name for arg in self._inputs if not arg.type.startswith("optional")]
+
+    def _load(self, model: str | bytes | os.PathLike[str]) -> Handle:
+        data = model if isinstance(model, bytes) else None
+        path = None if isinstance(model, bytes) else os.fspath(model)
+        if self._options.config(_shapes.CONFIG_KEY, "1") != "0":
+            data = _shapes.with_shapes(path, data) or data
+        if self._options.config("session.disable_cpu_ep_fallback", "0") == "1":
+            return self._create(path, data)
+        try:
+            handle = self._create(path, data)
+        except errors.NotImplemented:
+            fallback = _reference_provider()
+            if fallback is None or fallback.name in self.get_providers():
+                raise
+        else:
+            self._add_provider(_cpu_provider())
+            return handle
+        self._add_provider(_cpu_provider())
+        self._providers.append(fallback)
+        return self._create(path, data)
+
+    def _create(self, path: str | None, data: bytes | None) -> Handle:
+        environment, options = env.environment(), self._options.for_session(self._providers)
+        parents = (environment, *self._options.initializers)
+        source: tuple[Any, ...] = (encode(path or "", "the path"),)
+        make = api.CreateSession
+        if data is not None:
+            make, source = api.CreateSessionFromArray, (ffi.from_buffer(data), len(data))
+        arguments = (environment.pointer, *source, options.pointer)
+        return create("OrtSession", api.ReleaseSession, make, *arguments, parents=parents)
+
+    def _add_provider(self, provider: Provider) -> None:
+        if provider.name not in self.get_providers():
+            self._providers.append(provider)
+
+    # ---- lifetime ----
+
+    def _session(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            raise RuntimeError("the session is closed")
+        return handle
+
+    @property
+    def pointer(self) -> CData:
+        """The `OrtSession*`. *borrows*: valid until `close`."""
+        return self._session().pointer
+
+    def close(self) -> None:
+        """Releases the session as soon as no run and no output needs it. Later calls do nothing."""
+        self._handle = None
+
+    def __enter__(self) -> InferenceSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- running ----
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Runs the model once (`Run`, API 1). Returns one array a name, or one an output of the model.
+
+        Inputs are NumPy arrays (used without a copy if C-contiguous) or `OrtValue`s. Raises ValueError for
+        missing inputs, TypeError for what is no array, `errors.InvalidArgument` for wrong names, types and
+        shapes.
+        """
+        return [
+            None if handle is None else to_array(handle)
+            for handle in self._run(output_names, input_feed, run_options)
+        ]
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As `run`, with `OrtValue`s in and out."""
+        handles = self._run(output_names, input_dict_ort_values, run_options)
+        return [OrtValue(handle) for handle in handles if handle is not None]
+
+    def _run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+    ) -> list[Handle | None]:
+        session = self._session()
+        missing = [name for name in self._required if name not in input_feed]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
+        wanted = list(output_names) if output_names else [arg.name for arg in self._outputs]
+        in_names, _in_alive = c_strings([encode(name, "an input's name") for name in input_feed])
+        out_names, _out_alive = c_strings([encode(name, "an output's name") for name in wanted])
+        outputs = ffi.new("OrtValue*[]", len(wanted))
+        options = NULL if run_options is None else run_options.pointer
+        made: list[CData] = []
+        alive: list[object] = []
+        try:
+            inputs = ffi.new("const OrtValue*[]", [_input(*item, made, alive) for item in input_feed.items()])
+            check(
+                api.Run(
+                    session.pointer, options, in_names, inputs, len(inputs), out_names, len(wanted), outputs
+                )
+            )
+        finally:
+            for pointer in made:
+                api.ReleaseValue(pointer)
+        pointers = [outputs[i] for i in range(len(wanted))]
+        return [
+            None if pointer == NULL else Handle(pointer, api.ReleaseValue, session) for pointer in pointers
+        ]
+
+    def io_binding(self) -> IOBinding:
+        """Inputs and outputs bound ahead of runs (`CreateIoBinding`, API 5)."""
+        return IOBinding(self._session(), [arg.name for arg in self._outputs])
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs with what is bound (`RunWithBinding`, API 5). Raises ValueError for a foreign binding."""
+        session = self._session()
+        if iobinding.session is not session:
+            raise ValueError("an IOBinding works with the session that made it only")
+        options = NULL if run_options is None else run_options.pointer
+        check(api.RunWithBinding(session.pointer, options, iobinding.pointer))
+
+    # ---- what the model is ----
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The model's inputs."""
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The model's outputs."""
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Initializers that a feed may replace."""
+        return self._node_args("OverridableInitializer")
+
+    def _node_args(self, what: str) -> list[NodeArg]:
+        session, count = self.pointer, ffi.new("size_t*")
+        check(getattr(api, f"SessionGet{what}Count")(session, count))
+        name, kind = getattr(api, f"SessionGet{what}Name"), getattr(api, f"SessionGet{what}TypeInfo")
+        return [_node_arg(session, index, name, kind) for index in range(count[0])]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says about itself (`SessionGetModelMetadata`, API 2)."""
+        make = api.SessionGetModelMetadata
+        handle = create("OrtModelMetadata", api.ReleaseModelMetadata, make, self.pointer)
+        meta = handle.pointer
+        version = ffi.new("int64_t*")
+        check(api.ModelMetadataGetVersion(meta, version))
+        return ModelMetadata(
+            take_text(api.ModelMetadataGetProducerName, meta),
+            take_text(api.ModelMetadataGetGraphName, meta),
+            take_text(api.ModelMetadataGetDomain, meta),
+            take_text(api.ModelMetadataGetDescription, meta),
+            take_text(api.ModelMetadataGetGraphDescription, meta),
+            version[0],
+            _custom_metadata(meta),
+        )
+
+    # ---- where it runs ----
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
+        return self._options
+
+    def get_providers(self) -> list[str]:
+        """Names of the execution providers that were offered the nodes, in this order."""
+        return [provider.name for provider in self._providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each execution provider."""
+        return {provider.name: dict(provider.options) for provider in self._providers}
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Changes options of the providers in use (`SetEpDynamicOptions`, API 20)."""
+        keys, _keys = c_strings([encode(key) for key in options])
+        values, _values = c_strings([encode(value) for value in options.values()])
+        check(api.SetEpDynamicOptions(self.pointer, keys, values, len(options)))
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo | None]:
+        """Where each input is wanted (API 23)."""
+        return self._memory_infos(api.SessionGetMemoryInfoForInputs, len(self._inputs))
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo | None]:
+        """Where each output comes from (API 23)."""
+        return self._memory_infos(api.SessionGetMemoryInfoForOutputs, len(self._outputs))
+
+    def _memory_infos(self, slot: CData, count: int) -> list[OrtMemoryInfo | None]:
+        infos = ffi.new("const OrtMemoryInfo*[]", count)
+        check(slot(self.pointer, infos, count))
+        return [OrtMemoryInfo._copy_of(infos[i]) for i in range(count)]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice | None]:
+        """The device of the provider that each input goes to first (API 23); None for none."""
+        count = len(self._inputs)
+        devices = ffi.new("const OrtEpDevice*[]", count)
+        check(api.SessionGetEpDeviceForInputs(self.pointer, devices, count))
+        environment = env.environment()
+        found = [devices[i] for i in range(count)]
+        return [None if device == NULL else OrtEpDevice(device, environment) for device in found]
+
+    def assignment(self) -> list[PlanStep]:
+        """The nodes in the order in which they run, each with its provider. Ours: `ortabi_session_step`."""
+        session, step = self.pointer, ffi.new("OrtAbiPlanStep*")
+        steps = []
+        for index in range(lib.ortabi_session_step_count(session)):
+            check(lib.ortabi_session_step(session, index, step))
+            names = (text(step.ep_name), text(step.node_name), text(step.op_type), text(step.domain))
+            steps.append(PlanStep(*names, step.original_nodes, step.runs, step.nanoseconds))
+        return steps
+
+    def set_timing(self, on: bool) -> None:
+        """Counts runs and nanoseconds of each node from now on, or stops (`ortabi_session_set_timing`)."""
+        lib.ortabi_session_set_timing(self.pointer, bool(on))
+
+    def end_profiling(self) -> str:
+        """Stops profiling and returns the profile's path (`SessionEndProfiling`, API 2)."""
+        return take_text(api.SessionEndProfiling, self.pointer)
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When profiling started (`SessionGetProfilingStartTimeNs`, API 5)."""
+        out = ffi.new("uint64_t*")
+        check(api.SessionGetProfilingStartTimeNs(self.pointer, out))
+        return int(out[0])
+
+
+def _input(name: str, data: Any, made: list[CData], alive: list[object]) -> CData:
+    """The `OrtValue*` of one input. One that is made here is added to `made`, what it borrows to `alive`."""
+    if isinstance(data, OrtValue):
+        return data.pointer
+    if not isinstance(data, (np.ndarray, np.generic)):
+        raise TypeError(f"input {name!r} must be a NumPy array or an OrtValue, not {type(data).__name__}")
+    array: NDArray[Any] = np.asarray(data)
+    try:
+        pointer, memory = tensor_over(array)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"input {name!r}: {error}") from error
+    made.append(pointer)
+    alive.append((array, memory))
+    return pointer
+
+
+def _node_arg(session: CData, index: int, get_name: CData, get_type: CData) -> NodeArg:
+    name = ffi.new("char**")
+    check(get_name(session, index, default_allocator, name))
+    try:
+        arg_name = text(name[0])
+    finally:
+        check(api.AllocatorFree(default_allocator, name[0]))
+    info = create("OrtTypeInfo", api.ReleaseTypeInfo, get_type, session, index)
+    kind = read_type(api, info.pointer)
+    inner: ValueType | None = kind.element if isinstance(kind, OptionalType) else kind
+    shape = inner.shape if isinstance(inner, TensorType) else None
+    return NodeArg(arg_name, type_text(kind), list(shape or ()))
+
+
+def _custom_metadata(meta: CData) -> dict[str, str]:
+    keys, count = ffi.new("char***"), ffi.new("int64_t*")
+    check(api.ModelMetadataGetCustomMetadataMapKeys(meta, default_allocator, keys, count))
+    result = {}
+    for index in range(count[0]):
+        key, value = keys[0][index], ffi.new("char**")
+        check(api.ModelMetadataLookupCustomMetadataMap(meta, default_allocator, key, value))
+        result[text(key)] = text(value[0])
+        for block in (key, value[0]):
+            if block != NULL:
+                check(api.AllocatorFree(default_allocator, block))
+    if keys[0] != NULL:
+        check(api.AllocatorFree(default_allocator, keys[0]))
+    return result
+
+
+def _chosen_providers(
+    options: SessionOptions,
+    providers: Sequence[str | tuple[str, Mapping[Any, Any]]] | None,
+    provider_options: Sequence[Mapping[Any, Any]] | None,
+) -> tuple[Provider, ...]:
+    """What the user asked for: the arguments, or else what the options have."""
+    if not providers:
+        if provider_options:
+            raise ValueError("provider_options without providers")
+        return options.providers
+    if isinstance(providers, str):
+        raise ValueError("providers must be a sequence of names or (name, options) pairs, not one string")
+    if options.has_providers():
+        warnings.warn("the options' providers are ignored for those given to the session", stacklevel=3)
+    if provider_options is not None and len(provider_options) != len(providers):
+        raise ValueError(f"{len(providers)} providers and {len(provider_options)} provider_options")
+    chosen = SessionOptions()
+    for index, item in enumerate(providers):
+        name, pairs = item if isinstance(item, tuple) else (item, {})
+        if provider_options is not None:
+            if isinstance(item, tuple):
+                raise ValueError("with provider_options, providers must hold names only")
+            pairs = provider_options[index]
+        if not isinstance(name, str) or not isinstance(pairs, Mapping):
+            raise ValueError(f"a provider is a name or a (name, options) pair, not {item!r}")
+        chosen.add_provider(name, pairs)
+    return chosen.providers
+
+
+def _cpu_provider() -> Provider:
+    return _provider_of(_CPU_PROVIDER)
+
+
+def _reference_provider() -> Provider | None:
+    """The provider of all ONNX operators, registered when first needed; None without the `onnx` package."""
+    if importlib.util.find_spec("onnx") is None:
+        return None
+    from ort_abi.eps.reference import ReferenceExecutionProvider
+
+    if ReferenceExecutionProvider.name not in env.get_available_providers():
+        env.register(ReferenceExecutionProvider)
+    return _provider_of(ReferenceExecutionProvider.name)
+
+
+def _provider_of(name: str) -> Provider:
+    device = next(device for device in env.get_ep_devices() if device.ep_name == name)
+    return Provider(name, (device,), {})

@@ -1,0 +1,357 @@
+"""Tensors of the host: `OrtValue`, made from NumPy arrays and read as NumPy arrays without a copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ort_abi import dtypes, env, errors
+from ort_abi._lib import NULL, CData, Handle, api, check, create, default_allocator, ffi
+from ort_abi._tensor import fill_strings, read_strings
+from ort_abi.device import OrtDevice, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
+from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, ValueType, read_type
+
+__all__ = ["OrtValue", "copy_tensors"]
+
+_CPU_MEMORY = create("OrtMemoryInfo", api.ReleaseMemoryInfo, api.CreateCpuMemoryInfo, 0, 0)
+
+# Where ONNX's name of an element type is not NumPy's name without underscores.
+_ONNX_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float4_e2m1fn": "float4e2m1",
+    "float8_e8m0fnu": "float8e8m0",
+}
+# `TensorProto.DataType` numbers differ from the ABI's for the newest types only.
+_TO_PROTO = {24: 25, 25: 26, 26: 24}
+_FROM_PROTO = {proto: number for number, proto in _TO_PROTO.items()}
+
+
+def onnx_name(element_type: int) -> str:
+    """ONNX's name of an element type of the ABI: "float", "int64", "bfloat16", ..."""
+    name = dtypes.name_of(element_type)
+    return _ONNX_NAMES.get(name, name.replace("_", ""))
+
+
+def type_text(kind: ValueType | None) -> str:
+    """A type as onnxruntime writes it: "tensor(float)", "seq(tensor(int64))", ..."""
+    if isinstance(kind, TensorType):
+        return f"{'sparse_tensor' if kind.sparse else 'tensor'}({onnx_name(kind.element_type)})"
+    if isinstance(kind, SequenceType):
+        return f"seq({type_text(kind.element)})"
+    if isinstance(kind, OptionalType):
+        return f"optional({type_text(kind.element)})"
+    if isinstance(kind, MapType):
+        return f"map({onnx_name(kind.key_type)},{type_text(kind.value)})"
+    return "" if kind is None else f"unknown({kind.kind})"
+
+
+def tensor_over(array: NDArray[Any]) -> tuple[CData, object]:
+    """A tensor over an array's memory, and what must stay alive as long as the tensor.
+
+    *gives* the `OrtValue*` (caller releases with `ReleaseValue`). No copy is made unless the array is not
+    C-contiguous, not in native byte order, of strings or of a type below a byte. Raises TypeError for a dtype
+    that ONNX lacks.
+    """
+    dtype = array.dtype
+    if dtype.kind == "S":
+        array, dtype = array.astype(object), np.dtype(object)
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    element_type = dtypes.to_onnx(dtype)
+    shape = ffi.new("int64_t[]", array.shape)
+    out = ffi.new("OrtValue**")
+    if element_type == dtypes.STRING:
+        check(api.CreateTensorAsOrtValue(default_allocator, shape, array.ndim, element_type, out))
+        try:
+            fill_strings(api, out[0], array.reshape(-1).tolist())
+        except BaseException:
+            api.ReleaseValue(out[0])
+            raise
+        return out[0], None
+    if dtypes.is_packed(element_type):
+        array = dtypes.pack(array, element_type)
+    elif not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    memory = ffi.from_buffer(array)
+    arguments = (_CPU_MEMORY.pointer, memory, array.nbytes, shape, len(shape), element_type)
+    check(api.CreateTensorWithDataAsOrtValue(*arguments, out))
+    return out[0], memory
+
+
+def describe(pointer: CData) -> tuple[int, tuple[int, ...]]:
+    """Element type and shape of a tensor (`GetTensorElementTypeAndShapeDataReference`, API 24)."""
+    kind, dims, rank = ffi.new("ONNXTensorElementDataType*"), ffi.new("const int64_t**"), ffi.new("size_t*")
+    check(api.GetTensorElementTypeAndShapeDataReference(pointer, kind, dims, rank))
+    return kind[0], tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
+
+
+def to_array(handle: Handle) -> NDArray[Any]:
+    """The tensor as an array over its memory; the array keeps the tensor, and with it the session, alive.
+
+    Strings, types below a byte and memory that the CPU cannot reach are copied. Raises
+    `errors.NotImplemented` for a value that is no tensor.
+    """
+    pointer = handle.pointer
+    is_tensor = ffi.new("int*")
+    check(api.IsTensor(pointer, is_tensor))
+    if not is_tensor[0]:
+        raise errors.NotImplemented(f"only tensors can become arrays, not {_type_of(pointer)}")
+    element_type, shape = describe(pointer)
+    if element_type == dtypes.STRING:
+        return read_strings(api, pointer, shape)
+    if not _in_host_memory(pointer):
+        copy = _new_tensor(default_allocator, shape, element_type)
+        _copy([pointer], [copy.pointer])
+        return to_array(copy)
+    data, size = ffi.new("void**"), dtypes.bytes_for(element_type, math.prod(shape))
+    check(api.GetTensorMutableData(pointer, data))
+    memory = ffi.buffer(ffi.gc(ffi.cast("char*", data[0]), handle.keep), size)
+    if dtypes.is_packed(element_type):
+        packed = np.frombuffer(memory, np.uint8) if size else np.empty(0, np.uint8)
+        return dtypes.unpack(packed, element_type, math.prod(shape)).reshape(shape)
+    array: NDArray[Any] = np.ndarray(shape, dtypes.from_onnx(element_type), memory)
+    return array
+
+
+def _type_of(pointer: CData) -> str:
+    out = ffi.new("OrtTypeInfo**")
+    check(api.GetTypeInfo(pointer, out))
+    if out[0] == NULL:
+        return ""
+    try:
+        return type_text(read_type(api, out[0]))
+    finally:
+        api.ReleaseTypeInfo(out[0])
+
+
+def _memory_of(pointer: CData) -> CData:
+    out = ffi.new("const OrtMemoryInfo**")
+    check(api.GetTensorMemoryInfo(pointer, out))
+    return out[0]
+
+
+def _in_host_memory(pointer: CData) -> bool:
+    memory, kind = _memory_of(pointer), ffi.new("OrtMemoryInfoDeviceType*")
+    api.MemoryInfoGetDeviceType(memory, kind)
+    if kind[0] == OrtMemoryInfoDeviceType.CPU:
+        return True
+    return bool(api.MemoryInfoGetDeviceMemType(memory) == OrtDeviceMemoryType.HOST_ACCESSIBLE)
+
+
+def _new_tensor(allocator: CData, shape: Sequence[int], element_type: int, *parents: object) -> Handle:
+    dims = ffi.new("int64_t[]", list(shape))
+    arguments = (allocator, dims, len(dims), element_type)
+    return create("OrtValue", api.ReleaseValue, api.CreateTensorAsOrtValue, *arguments, parents=parents)
+
+
+def _copy(sources: list[CData], targets: list[CData]) -> None:
+    src, dst = ffi.new("const OrtValue*[]", sources), ffi.new("OrtValue*[]", targets)
+    check(api.CopyTensors(env.environment().pointer, src, dst, NULL, len(sources)))
+
+
+def _allocator_of(memory: OrtMemoryInfo) -> CData:
+    out = ffi.new("OrtAllocator**")
+    check(api.GetSharedAllocator(env.environment().pointer, memory._handle.pointer, out))
+    return out[0]
+
+
+def _allocator_on(device: OrtDevice) -> CData:
+    """The shared allocator of the first EP device that has memory there (`GetSharedAllocator`, API 23)."""
+    for ep_device in env.get_ep_devices():
+        memory = ep_device.memory_info(device.device_mem_type())
+        if memory is None or (memory.device_type, memory.id) != (device.device_type(), device.device_id()):
+            continue
+        if device.device_vendor_id() in (0, memory.device_vendor_id):
+            allocator = _allocator_of(memory)
+            if allocator != NULL:
+                return allocator
+    raise errors.NotFound(f"no registered execution provider has memory on {device}")
+
+
+class OrtValue:
+    """A value of the host. Made with `ortvalue_from_numpy` and the like, and by sessions."""
+
+    __slots__ = ("__weakref__", "_handle")
+
+    def __init__(self, handle: Handle) -> None:
+        """Takes the handle of an `OrtValue*`; users call the static methods."""
+        self._handle = handle
+
+    @staticmethod
+    def ortvalue_from_numpy(
+        numpy_obj: NDArray[Any], device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """A tensor with an array's elements: on the CPU over its memory without a copy (if that is writable,
+        for the tensor is), elsewhere a copy.
+
+        Raises TypeError for a dtype that ONNX lacks.
+        """
+        array = np.asarray(numpy_obj)
+        pointer, memory = tensor_over(array if array.flags.writeable else array.copy())
+        value = OrtValue(Handle(pointer, api.ReleaseValue, memory))
+        device = OrtDevice.make(device_type, device_id, vendor_id)
+        if device.is_cpu():
+            return value
+        element_type, shape = describe(pointer)
+        on_device = OrtValue(_new_tensor(_allocator_on(device), shape, element_type, env.environment()))
+        copy_tensors([value], [on_device])
+        return on_device
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: NDArray[Any], onnx_element_type: int) -> OrtValue:
+        """A CPU tensor of a `TensorProto.DataType` over an array whose elements have as many bits.
+
+        For types that NumPy lacks, held in an array of another type. Raises ValueError if the sizes differ.
+        """
+        element_type = _FROM_PROTO.get(onnx_element_type, onnx_element_type)
+        array = np.ascontiguousarray(data)
+        if dtypes.bytes_for(element_type, array.size) != array.nbytes:
+            raise ValueError(f"an array of {array.dtype} cannot hold elements of {onnx_name(element_type)}")
+        memory = ffi.from_buffer(array)
+        shape = ffi.new("int64_t[]", array.shape)
+        arguments = (_CPU_MEMORY.pointer, memory, array.nbytes, shape, len(shape), element_type)
+        make = api.CreateTensorWithDataAsOrtValue
+        return OrtValue(create("OrtValue", api.ReleaseValue, make, *arguments, parents=(memory,)))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(
+        shape: Sequence[int],
+        element_type: Any = np.float32,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
+    ) -> OrtValue:
+        """A tensor whose elements are not set. `element_type`: a dtype or a number of `TensorProto.DataType`.
+
+        Raises TypeError for an unknown type, `errors.NotFound` if no provider has memory on the device.
+        """
+        if isinstance(element_type, int):
+            number = _FROM_PROTO.get(element_type, element_type)
+        else:
+            number = dtypes.to_onnx(element_type)
+        if memory_info is not None:
+            allocator = _allocator_of(memory_info)
+            if allocator == NULL:
+                raise errors.NotFound(f"there is no shared allocator for {memory_info}")
+            return OrtValue(_new_tensor(allocator, shape, number, env.environment()))
+        device = OrtDevice.make(device_type, device_id, vendor_id)
+        if device.is_cpu():
+            return OrtValue(_new_tensor(default_allocator, shape, number))
+        return OrtValue(_new_tensor(_allocator_on(device), shape, number, env.environment()))
+
+    @staticmethod
+    def from_dlpack(data: Any) -> OrtValue:
+        """A tensor over the CPU memory of another library's array that speaks DLPack."""
+        return OrtValue.ortvalue_from_numpy(np.from_dlpack(data))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over the tensor's memory."""
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's number of the device; only CPU memory can be handed out so far."""
+        if not _in_host_memory(self.pointer):
+            raise errors.NotImplemented(f"DLPack of memory on {self.device_name()}")
+        return (1, 0)
+
+    @property
+    def pointer(self) -> CData:
+        """The `OrtValue*`. *borrows*: valid as long as this object."""
+        return self._handle.pointer
+
+    def numpy(self) -> NDArray[Any]:
+        """The tensor as an array over its memory, which the array keeps alive.
+
+        Strings, types below a byte and device memory are copied. Raises `errors.NotImplemented` for
+        what is no tensor.
+        """
+        return to_array(self._handle)
+
+    def shape(self) -> list[int]:
+        """The tensor's dimensions."""
+        return list(describe(self.pointer)[1])
+
+    def data_type(self) -> str:
+        """The type as text: "tensor(float)"."""
+        return _type_of(self.pointer)
+
+    def element_type(self) -> int:
+        """The element type as a number of `TensorProto.DataType`."""
+        number = describe(self.pointer)[0]
+        return _TO_PROTO.get(number, number)
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        out = ffi.new("const void**")
+        check(api.GetTensorData(self.pointer, out))
+        return int(ffi.cast("uintptr_t", out[0]))
+
+    def tensor_size_in_bytes(self) -> int:
+        """Size of the elements in memory (API 23). Raises `errors.InvalidArgument` for strings."""
+        out = ffi.new("size_t*")
+        check(api.GetTensorSizeInBytes(self.pointer, out))
+        return int(out[0])
+
+    def device_name(self) -> str:
+        """Where the memory is: "cpu", "gpu", "npu", ...; "cuda" for NVIDIA's."""
+        memory, kind = _memory_of(self.pointer), ffi.new("OrtMemoryInfoDeviceType*")
+        api.MemoryInfoGetDeviceType(memory, kind)
+        name = OrtMemoryInfoDeviceType(kind[0]).name.lower()
+        return "cuda" if name == "gpu" and api.MemoryInfoGetVendorId(memory) == 0x10DE else name
+
+    def has_value(self) -> bool:
+        """False for an optional that is empty."""
+        return self._flag(api.HasValue)
+
+    def is_tensor(self) -> bool:
+        """True for a dense tensor."""
+        return self._flag(api.IsTensor)
+
+    def is_sparse_tensor(self) -> bool:
+        """True for a sparse tensor."""
+        return self._flag(api.IsSparseTensor)
+
+    def is_tensor_sequence(self) -> bool:
+        """True for a sequence of tensors."""
+        return self.data_type().startswith("seq(tensor(")
+
+    def update_inplace(self, data: NDArray[Any] | OrtValue) -> None:
+        """Copies elements in. Raises ValueError if dtype or shape differ."""
+        source = data if isinstance(data, OrtValue) else OrtValue.ortvalue_from_numpy(np.asarray(data))
+        if (ours := describe(self.pointer)) != (theirs := describe(source.pointer)):
+            have, got = (f"{onnx_name(kind)}{list(shape)}" for kind, shape in (ours, theirs))
+            raise ValueError(f"a tensor of {have} cannot take the elements of {got}")
+        if ours[0] == dtypes.STRING:
+            fill_strings(api, self.pointer, source.numpy().reshape(-1).tolist())
+        elif _in_host_memory(self.pointer) and _in_host_memory(source.pointer):
+            target = ffi.cast("void*", self.data_ptr())
+            ffi.memmove(target, ffi.cast("void*", source.data_ptr()), self.tensor_size_in_bytes())
+        else:
+            copy_tensors([source], [self])
+
+    def _flag(self, slot: CData) -> bool:
+        out = ffi.new("int*")
+        check(slot(self.pointer, out))
+        return bool(out[0])
+
+    def __repr__(self) -> str:
+        if not self.is_tensor():
+            return f"OrtValue({self.data_type()})"
+        return f"OrtValue({self.data_type()}, shape={self.shape()}, device={self.device_name()!r})"
+
+
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: None = None) -> None:
+    """Copies tensors, within a device or between devices (`CopyTensors`, API 23).
+
+    All sources are on one device, all targets on one. Raises ValueError if the counts differ.
+    """
+    if len(src) != len(dst):
+        raise ValueError(f"{len(src)} sources cannot be copied to {len(dst)} targets")
+    if src:
+        _copy([value.pointer for value in src], [value.pointer for value in dst])
