@@ -12,7 +12,7 @@ if [ "${1:-}" = --lint ]; then lint=true; shift; fi
 # The environment of the tests: the package in editable form, built with warnings as errors.
 venv=$root/build/venv
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-"$venv/bin/pip" install -q -U pip 'setuptools>=70' wheel cffi pycparser onnx numpy build
+"$venv/bin/pip" install -q -U pip 'setuptools>=77' wheel cffi pycparser onnx numpy build
 "$venv/bin/pip" install -q --no-build-isolation -e '.[test,dev]'
 
 # A second one: our wheel as a user installs it, beside an older stock onnxruntime.
