@@ -73,7 +73,7 @@ OrtStatus* bridge_no_memory(const BridgeHost* host, const char* slot) {
 /* Borrows slot and name until the call ends. The caller goes into Python only if .entered is set. */
 BridgeCall bridge_call_begin(const BridgeHost* host, const char* slot, const char* name) {
   return (BridgeCall){
-      .host = host, .slot = slot, .name = name, .entered = bridge_gate_enter(), .code = ORT_EP_FAIL};
+      .host = host, .slot = slot, .name = name, .entered = bridge_gate_enter(), .code = ORT_RUNTIME_EXCEPTION};
 }
 
 static const char* failure_text(const BridgeCall* call) {
@@ -115,11 +115,11 @@ uint64_t bridge_unreported_errors(void) {
   return atomic_load(&unreported);
 }
 
-/* Records why the call fails; copies text. OK is no failure: it is turned into ORT_EP_FAIL. */
+/* Records why the call fails; copies text. OK is no failure: it is turned into ORT_RUNTIME_EXCEPTION. */
 void bridge_fail(BridgeCall* call, int code, const char* text) {
   free(call->text);
   call->text = bridge_copy_string(text);
-  call->code = code == ORT_OK ? ORT_EP_FAIL : code;
+  call->code = code == ORT_OK ? ORT_RUNTIME_EXCEPTION : code;
 }
 
 /* The same with what the host says; releases status. */

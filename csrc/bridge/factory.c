@@ -1,4 +1,5 @@
 /* The two functions that a plugin library exports, and the factory of one Python provider. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +9,7 @@ typedef struct PyFactory {
   OrtEpFactory base; /* first: the host's pointer is ours */
   const BridgeHost* host;
   BridgeFactoryInfo info;
+  atomic_int users; /* the host, and every OrtEp: stock hosts can release a provider after its factory */
 } PyFactory;
 
 static PyFactory* of(const OrtEpFactory* factory) {
@@ -18,6 +20,12 @@ static void free_info(BridgeFactoryInfo* info) {
   free(info->name);
   free(info->vendor);
   free(info->version);
+}
+
+static void drop_user(PyFactory* factory) {
+  if (atomic_fetch_sub(&factory->users, 1) > 1) return;
+  free_info(&factory->info);
+  free(factory);
 }
 
 /* Called by Python inside create_factory; copies the strings. Returns 0 without memory. */
@@ -78,12 +86,14 @@ static OrtStatus* factory_create_ep(OrtEpFactory* this_ptr, const OrtHardwareDev
   }
   OrtStatus* status = bridge_call_end(&call);
   if (!status) status = bridge_ep_new(factory->host, id, features, name, ep);
+  if (!status) atomic_fetch_add(&factory->users, 1);
   return status;
 }
 
 static void factory_release_ep(OrtEpFactory* this_ptr, OrtEp* ep) {
-  (void)this_ptr;
-  if (ep) bridge_ep_free(ep);
+  if (!ep) return;
+  bridge_ep_free(ep);
+  drop_user(of(this_ptr));
 }
 
 /* No allocator of our own: the host uses its CPU allocator. */
@@ -178,17 +188,17 @@ OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_
     return status;
   }
   factory->base = factory_slots(host->version);
+  atomic_init(&factory->users, 1);
   factories[0] = &factory->base;
   *num_factories = 1;
   return NULL;
 }
 
-/* Releases the factory. */
+/* Releases the factory; its memory goes with the last of its providers. */
 OrtStatus* ReleaseEpFactory(OrtEpFactory* base) {
   if (!base) return NULL;
   PyFactory* factory = of(base);
   bridge_release(factory->host, "ReleaseEpFactory", factory->info.name, factory->info.id);
-  free_info(&factory->info);
-  free(factory);
+  drop_user(factory);
   return NULL;
 }

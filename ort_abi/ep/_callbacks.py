@@ -339,7 +339,7 @@ def bridge_py_compute(number: int, same: int, run: CData) -> int:
     try:
         return _nodes[number](same, run)
     except BaseException as error:
-        return record(run.call, error)
+        return record(ffi.addressof(run, "call"), error)
 
 
 @_callback

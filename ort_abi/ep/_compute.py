@@ -271,7 +271,7 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
             else:
                 finish(run, result)
         except BaseException as error:
-            ok = record(run.call, error, info.label)
+            ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
         result = None
         if views is not None:
@@ -297,7 +297,7 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     error = RuntimeError(
         f"a view of {which} was kept after the run; its memory belongs to the host: keep a copy instead"
     )
-    return record(run.call, error, info.label)
+    return record(ffi.addressof(run, "call"), error, info.label)
 
 
 class KernelContext:
@@ -412,7 +412,7 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
                 raise TypeError(f"compute() must return None and write its outputs, not return {type(returned)}")
             context._finish(run)
         except BaseException as error:
-            ok = record(run.call, error, info.label)
+            ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
         context._close()
         if context._views:

@@ -9,7 +9,7 @@ from ort_abi._lib import CData, ffi, lib
 
 __all__ = ["failed_call", "forget_frames", "record"]
 
-_EP_FAIL = 11
+_RUNTIME_EXCEPTION = 6  # not ORT_EP_FAIL: stock onnxruntime answers that by running the model on its CPU provider
 _NOT_IMPLEMENTED = 9
 
 
@@ -17,12 +17,13 @@ def record(call: CData, error: BaseException, where: str = "") -> int:
     """Notes `error` as the reason why a callback fails; `where` names the node. Returns 0, the callback's result.
 
     The text is `where: Type: message`, then the traceback. An `OrtError` keeps its code, NotImplementedError is
-    ORT_NOT_IMPLEMENTED, anything else ORT_EP_FAIL.
+    ORT_NOT_IMPLEMENTED, anything else
+    ORT_RUNTIME_EXCEPTION.
     """
     if isinstance(error, errors.OrtError):
         code = error.code
     else:
-        code = _NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else _EP_FAIL
+        code = _NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else _RUNTIME_EXCEPTION
     summary = "".join(traceback.format_exception_only(type(error), error)).strip()
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     text = f"{where}: {summary}\n{trace}" if where else f"{summary}\n{trace}"

@@ -34,8 +34,8 @@ def library_path() -> str:
 def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) -> str:
     """Makes a class available under a registration name, by default the provider's own, and returns the name.
 
-    A host that then registers `library_path()` under that name gets the class. Raises TypeError for a class that
-    is no provider, ValueError for one without a name or if another class has the registration name.
+    A host that then registers `library_path()` under that name gets the class; until then another `prepare` can
+    take the name. Raises TypeError for a class that is no provider, ValueError for one without a name.
     """
     if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
         raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
@@ -45,17 +45,8 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
             raise ValueError(f"{cls.__qualname__}.{attribute} must be a text that is not empty, not {text!r}")
     name = registration_name or cls.name
     with _lock:
-        if _classes.setdefault(name, cls) is not cls:
-            raise ValueError(
-                f"the registration name {name!r} belongs to {_classes[name].__qualname__}: give registration_name"
-            )
+        _classes[name] = cls
     return name
-
-
-def forget(name: str) -> None:
-    """Makes a registration name free again. Factories that hosts already have stay as they are."""
-    with _lock:
-        _classes.pop(name, None)
 
 
 def find(name: str) -> type[ExecutionProvider]:
@@ -77,15 +68,12 @@ def register_with(
     Returns the registration name, for `unregister_from`. Sessions then choose the provider by its devices
     (`get_ep_devices`). Raises what the host raises; nothing is registered then.
     """
-    already = registration_name or getattr(cls, "name", "")
-    fresh = already not in _classes
     name = prepare(cls, registration_name)
     try:
         cast(Host, host).register_execution_provider_library(name, library_path())
-    except BaseException:
-        if fresh:
-            forget(name)
-        raise
+    finally:
+        with _lock:
+            _classes.pop(name, None)
     return name
 
 
