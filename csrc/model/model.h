@@ -101,6 +101,7 @@ struct OrtGraph {
   size_t captured_count;
   NameMap values; /* name -> OrtValueInfo of this graph */
   size_t next_node_id;
+  OrtGraph* next_graph;   /* of the model: see OrtModel.graphs */
   const OrtGraph* source; /* of a view: the graph it is a part of; else NULL */
   Arena view_arena;       /* of a view: holds the view itself */
 };
@@ -113,9 +114,10 @@ struct OrtModelMetadata {
 
 struct OrtModel {
   Arena arena;
-  OrtGraph* graph;
+  OrtGraph* graph;  /* the main graph */
+  OrtGraph* graphs; /* all of them, newest first */
   int64_t ir_version;
-  OpsetImport* opsets;
+  OpsetImport* opsets; /* sorted by domain */
   size_t opset_count;
   char* path; /* of the model file, absolute; "" when it came from bytes */
   OrtModelMetadata metadata;
@@ -153,7 +155,12 @@ OrtValueInfo* value_root(const OrtValueInfo* value);
 /* borrows: the source's node of a view's node; `node` itself for any other. */
 OrtNode* node_root(const OrtNode* node);
 
-/* ---- resolve.c: what a session does with a graph before it asks EPs ---- */
+/* ---- model_metadata.c ---- */
+
+/* gives (caller releases with ReleaseModelMetadata). copies. */
+OrtStatus* model_metadata_copy(const OrtModel* model, OrtModelMetadata** out);
+
+/* ---- resolve.c, type_infer.c: what a session does with a graph before it asks EPs ---- */
 
 /* Turns Constant nodes into initializers, in subgraphs too (as stock ORT does when it loads). */
 OrtStatus* model_lift_constants(OrtModel* model);

@@ -1,0 +1,258 @@
+/* ModelProto: from a file or from bytes to an OrtModel. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/reader.h"
+
+#define MAX_OPSET_IMPORTS 1000
+
+enum {
+  MODEL_IR_VERSION = 1,
+  MODEL_PRODUCER_NAME = 2,
+  MODEL_PRODUCER_VERSION = 3,
+  MODEL_DOMAIN = 4,
+  MODEL_VERSION = 5,
+  MODEL_DOC_STRING = 6,
+  MODEL_GRAPH = 7,
+  MODEL_OPSET_IMPORT = 8,
+  MODEL_METADATA = 14,
+  MODEL_FUNCTIONS = 25,
+};
+
+OrtStatus* check_wire(const Wire* wire, const char* what, const char* name) {
+  if (wire->error == NULL) return NULL;
+  return status_new(ORT_INVALID_PROTOBUF, "malformed %s '%s': %s", what, name, wire->error);
+}
+
+OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, char** out) {
+  char* text = arena_str(&reader->model->arena, (const char*)field->data, field->size);
+  if (text == NULL) return status_no_memory();
+  if (strlen(text) != field->size)
+    return status_new(ORT_INVALID_GRAPH, "%s '%s': a name holds a NUL byte", what, text);
+  *out = text;
+  return NULL;
+}
+
+/* A text that may hold anything; it ends at its first NUL for those who read it as a C string. */
+static OrtStatus* read_text(Reader* reader, const WireField* field, char** out) {
+  char* text = arena_str(&reader->model->arena, (const char*)field->data, field->size);
+  if (text == NULL) return status_no_memory();
+  *out = text;
+  return NULL;
+}
+
+/* An OperatorSetIdProto: domain = 1, version = 2. Kept sorted by domain; the last import of a domain counts.
+ */
+static OrtStatus* read_opset(Reader* reader, const WireField* field) {
+  OrtModel* model = reader->model;
+  OpsetImport import = {(char*)"", 0};
+  Wire wire = wire_of_field(field);
+  WireField part;
+  while (wire_next(&wire, &part)) {
+    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_name(reader, &part, "opset import", &import.domain));
+    if (part.tag == WIRE_TAG(2, WIRE_VARINT)) import.version = part.value > INT_MAX ? -1 : (int)part.value;
+  }
+  TRY(check_wire(&wire, "opset import", import.domain));
+  if (strcmp(import.domain, "ai.onnx") == 0) import.domain = (char*)"";
+  if (import.version < 1)
+    return status_new(ORT_INVALID_GRAPH, "opset import of domain '%s' has no valid version", import.domain);
+  size_t at = 0;
+  while (at < model->opset_count && strcmp(model->opsets[at].domain, import.domain) < 0) at++;
+  if (at == model->opset_count || strcmp(model->opsets[at].domain, import.domain) != 0) {
+    for (size_t i = model->opset_count++; i > at; i--) model->opsets[i] = model->opsets[i - 1];
+  }
+  model->opsets[at] = import;
+  return NULL;
+}
+
+/* A StringStringEntryProto: key = 1, value = 2. */
+static OrtStatus* read_metadata(Reader* reader, const WireField* field) {
+  Wire wire = wire_of_field(field);
+  WireField part;
+  char *key = (char*)"", *value = (char*)"";
+  while (wire_next(&wire, &part)) {
+    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_text(reader, &part, &key));
+    if (part.tag == WIRE_TAG(2, WIRE_BYTES)) TRY(read_text(reader, &part, &value));
+  }
+  TRY(check_wire(&wire, "metadata", key));
+  return key_values_set(reader->model->metadata.custom, key, value) ? NULL : status_no_memory();
+}
+
+/* A FunctionProto: name = 1, domain = 10. Only that it exists is kept. */
+static OrtStatus* read_function(Reader* reader, const WireField* field) {
+  Wire wire = wire_of_field(field);
+  WireField part;
+  char *name = (char*)"", *domain = (char*)"";
+  while (wire_next(&wire, &part)) {
+    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_name(reader, &part, "function", &name));
+    if (part.tag == WIRE_TAG(10, WIRE_BYTES)) TRY(read_name(reader, &part, "domain of function", &domain));
+  }
+  TRY(check_wire(&wire, "function", name));
+  if (strcmp(domain, "ai.onnx") == 0) domain = (char*)"";
+  size_t length = strlen(domain) + 1 + strlen(name);
+  char* key = arena_alloc(&reader->model->arena, length + 1);
+  if (key == NULL) return status_no_memory();
+  strcat(strcat(strcpy(key, domain), ":"), name);
+  return name_map_put(&reader->functions, key, key) ? NULL : status_no_memory();
+}
+
+/* One field that says something about the model as a whole. */
+static OrtStatus* read_property(Reader* reader, const WireField* part) {
+  OrtModel* model = reader->model;
+  switch (part->tag) {
+    case WIRE_TAG(MODEL_IR_VERSION, WIRE_VARINT):
+      model->ir_version = (int64_t)part->value;
+      return NULL;
+    case WIRE_TAG(MODEL_PRODUCER_NAME, WIRE_BYTES):
+      return read_text(reader, part, &model->metadata.producer_name);
+    case WIRE_TAG(MODEL_PRODUCER_VERSION, WIRE_BYTES):
+      return read_text(reader, part, &model->metadata.producer_version);
+    case WIRE_TAG(MODEL_DOMAIN, WIRE_BYTES):
+      return read_text(reader, part, &model->metadata.domain);
+    case WIRE_TAG(MODEL_VERSION, WIRE_VARINT):
+      model->metadata.model_version = (int64_t)part->value;
+      return NULL;
+    case WIRE_TAG(MODEL_DOC_STRING, WIRE_BYTES):
+      return read_text(reader, part, &model->metadata.description);
+    case WIRE_TAG(MODEL_OPSET_IMPORT, WIRE_BYTES):
+      return read_opset(reader, part);
+    case WIRE_TAG(MODEL_METADATA, WIRE_BYTES):
+      return read_metadata(reader, part);
+    case WIRE_TAG(MODEL_FUNCTIONS, WIRE_BYTES):
+      return read_function(reader, part);
+    default:
+      return NULL;
+  }
+}
+
+/* GraphProto.doc_string = 10 of the main graph. */
+static OrtStatus* read_graph_description(Reader* reader, const WireField* graph) {
+  Wire wire = wire_of_field(graph);
+  WireField part;
+  while (wire_next(&wire, &part)) {
+    if (part.tag == WIRE_TAG(10, WIRE_BYTES))
+      TRY(read_text(reader, &part, &reader->model->metadata.graph_description));
+  }
+  return NULL;
+}
+
+static OrtStatus* check_properties(const OrtModel* model) {
+  if (model->ir_version < 1) return status_new(ORT_INVALID_PROTOBUF, "no ONNX model: it has no IR version");
+  if (model->opset_count == 0) return status_new(ORT_INVALID_GRAPH, "the model imports no operator set");
+  return NULL;
+}
+
+static OrtStatus* read_model(Reader* reader, const void* data, size_t size) {
+  OrtModel* model = reader->model;
+  Wire wire = wire_of(data, size);
+  WireField part, graph = {0};
+  size_t opset_count = 0, graph_count = 0;
+  while (wire_next(&wire, &part)) {
+    opset_count += part.tag == WIRE_TAG(MODEL_OPSET_IMPORT, WIRE_BYTES);
+    if (part.tag != WIRE_TAG(MODEL_GRAPH, WIRE_BYTES)) continue;
+    graph = part;
+    graph_count++;
+  }
+  TRY(check_wire(&wire, "model", model->path));
+  if (graph_count != 1)
+    return status_new(ORT_INVALID_PROTOBUF, "no ONNX model: it has %zu graphs", graph_count);
+  if (opset_count > MAX_OPSET_IMPORTS)
+    return status_new(ORT_INVALID_GRAPH, "the model imports %zu operator sets, more than %d", opset_count,
+                      MAX_OPSET_IMPORTS);
+  model->opsets = arena_calloc(&model->arena, opset_count + 1, sizeof *model->opsets);
+  if (model->opsets == NULL) return status_no_memory();
+  wire = wire_of(data, size);
+  while (wire_next(&wire, &part)) TRY(read_property(reader, &part));
+  /* The first two IR versions had no imports: everything was version 1. */
+  if (opset_count == 0 && model->ir_version < 3 && model->ir_version > 0)
+    model->opsets[model->opset_count++] = (OpsetImport){(char*)"", 1};
+  TRY(check_properties(model));
+  TRY(read_graph_description(reader, &graph));
+  TRY(read_graph(reader, &graph, NULL, &model->graph));
+  model->metadata.graph_name = model->graph->name;
+  return model_infer_types(model);
+}
+
+/* Sets the model's path and the folder that confines external data. */
+static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
+  OrtModel* model = reader->model;
+  char *path = NULL, *folder = NULL;
+  OrtStatus* status = NULL;
+  if (source->path != NULL) {
+    path = realpath(source->path, NULL);
+    if (path == NULL)
+      return status_new(ORT_NO_SUCHFILE, "cannot open model '%s': %s", source->path, strerror(errno));
+    /* A link to a model: its external data lies beside the link, where the caller sees it. */
+    const char* slash = strrchr(source->path, '/');
+    char* beside =
+        slash == NULL ? str_copy(".") : str_copy_n(source->path, (size_t)(slash - source->path) + 1);
+    folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
+    mem_free(beside);
+  } else if (source->folder != NULL) {
+    folder = realpath(source->folder, NULL);
+  }
+  model->path = arena_str(&model->arena, path != NULL ? path : "", path != NULL ? strlen(path) : 0);
+  if (folder != NULL) reader->folder = str_copy(folder);
+  if (model->path == NULL || (folder != NULL && reader->folder == NULL)) status = status_no_memory();
+  free(path);
+  free(folder);
+  return status;
+}
+
+static OrtStatus* open_bytes(Reader* reader, const ModelSource* source, const void** data, size_t* size) {
+  const Mapping* mapping = NULL;
+  *data = source->data;
+  *size = source->size;
+  if (source->data == NULL)
+    TRY(map_file(reader->model, source->path, NULL, &mapping));
+  else if (source->copy_data)
+    TRY(copy_bytes(reader->model, source->data, source->size, &mapping));
+  if (mapping != NULL) {
+    *data = mapping->data;
+    *size = mapping->size;
+  }
+  return NULL;
+}
+
+OrtStatus* model_read(const ModelSource* source, OrtModel** out) {
+  OrtModel* model = mem_calloc(1, sizeof *model);
+  if (model == NULL) return status_no_memory();
+  Reader reader = {.model = model};
+  OrtStatus* status = NULL;
+  OrtModelMetadata* metadata = &model->metadata;
+  metadata->producer_name = metadata->producer_version = metadata->graph_name = (char*)"";
+  metadata->domain = metadata->description = metadata->graph_description = (char*)"";
+  metadata->custom = key_values_new();
+  const void* data = NULL;
+  size_t size = 0;
+  if (metadata->custom == NULL) {
+    status = status_no_memory();
+    goto done;
+  }
+  TRY_DONE(resolve_paths(&reader, source));
+  TRY_DONE(open_bytes(&reader, source, &data, &size));
+  status = read_model(&reader, data, size);
+  if (status != NULL && source->path != NULL) status = status_wrap(status, "model '%s'", source->path);
+done:
+  name_map_release(&reader.functions);
+  mem_free(reader.folder);
+  if (status != NULL)
+    model_release(model);
+  else
+    *out = model;
+  return status;
+}
+
+void model_release(OrtModel* model) {
+  if (model == NULL) return;
+  for (size_t i = 0; i < model->value_count; i++) value_release(model->values[i]);
+  mem_free(model->values);
+  for (OrtGraph* graph = model->graphs; graph != NULL; graph = graph->next_graph)
+    name_map_release(&graph->values);
+  key_values_release(model->metadata.custom);
+  mappings_release(model);
+  arena_release(&model->arena);
+  mem_free(model);
+}
