@@ -773,11 +773,7 @@ REDUCTIONS: list[tuple[tuple[int, ...], list[int] | None]] = [
 @pytest.mark.parametrize(("op_type", "since"), [("ReduceSum", 13), ("ReduceMean", 18), ("ReduceMax", 18)])
 def test_reductions(host: Host, op_type: str, since: int, dtype: DType) -> None:
     """Axes as an attribute and as an input, with and without keeping them."""
-    functions: dict[str, Callable[..., Any]] = {
-        "ReduceSum": np.sum,
-        "ReduceMean": np.mean,
-        "ReduceMax": np.max,
-    }
+    reduce: Any = {"ReduceSum": np.sum, "ReduceMean": np.mean, "ReduceMax": np.max}[op_type]
     for shape, axes in REDUCTIONS:
         x = values(shape, dtype, low=0)
         wide = x.astype(np.float64)

@@ -1,0 +1,124 @@
+/* Parts of the CPU EP that a model cannot reach: 16-bit rounding over all values, and hosts it must refuse.
+ */
+#include <math.h>
+
+#include "cpu_ep/cpu_ep.h"
+#include "cpu_ep/kernels.h"
+#include "harness.h"
+
+/* One of the two 16-bit formats. */
+typedef struct Format {
+  float (*widen)(uint16_t bits);
+  uint16_t (*narrow)(double value);
+  uint16_t infinity;
+} Format;
+
+static const Format half = {cpu_half_to_float, cpu_double_to_half, 0x7c00};
+static const Format bfloat = {cpu_bfloat_to_float, cpu_double_to_bfloat, 0x7f80};
+
+/* Widening and narrowing gives every value back; a NaN stays one. */
+static void check_all_values(const Format* format) {
+  int wrong = 0;
+  for (uint32_t bits = 0; bits < 0x10000; bits++) {
+    float wide = format->widen((uint16_t)bits);
+    uint16_t back = format->narrow((double)wide);
+    bool is_nan = (bits & 0x7fff) > format->infinity;
+    if (is_nan ? !isnan(wide) || !isnan(format->widen(back)) : back != bits) wrong++;
+  }
+  CHECK(wrong == 0);
+}
+
+/* Between two neighbours: at the middle to the even one, next to it to the nearer one. */
+static void check_all_ties(const Format* format) {
+  int wrong = 0;
+  for (uint16_t low = 0; low < format->infinity; low++) {
+    uint16_t high = (uint16_t)(low + 1);
+    double below = (double)format->widen(low);
+    /* As if the exponent went on past the largest value: that is where infinity begins. */
+    double above = high == format->infinity ? 2 * below - (double)format->widen((uint16_t)(low - 1))
+                                            : (double)format->widen(high);
+    double middle = (below + above) / 2;
+    wrong += format->narrow(middle) != (low & 1 ? high : low);
+    wrong += format->narrow(nextafter(middle, 0)) != low;
+    wrong += format->narrow(nextafter(middle, INFINITY)) != high;
+    wrong += format->narrow(-middle) != ((low & 1 ? high : low) | 0x8000);
+  }
+  CHECK(wrong == 0);
+}
+
+static void test_16_bit_reals(void) {
+  check_all_values(&half);
+  check_all_values(&bfloat);
+  check_all_ties(&half);
+  check_all_ties(&bfloat);
+  CHECK(cpu_double_to_half(1e300) == 0x7c00 && cpu_double_to_half(-INFINITY) == 0xfc00);
+  CHECK(cpu_double_to_half(4.9e-324) == 0 && cpu_double_to_half(-1e-30) == 0x8000);
+  CHECK(cpu_double_to_half(-0.0) == 0x8000);
+}
+
+static void test_element_counts(void) {
+  int64_t count = -1;
+  CHECK(cpu_element_count(NULL, 0, &count) && count == 1);
+  CHECK(cpu_element_count((const int64_t[]){2, 3}, 2, &count) && count == 6);
+  CHECK(cpu_element_count((const int64_t[]){INT64_MAX, 0, INT64_MAX}, 3, &count) && count == 0);
+  CHECK(!cpu_element_count((const int64_t[]){INT64_MAX, 2}, 2, &count));
+  CHECK(!cpu_element_count((const int64_t[]){1ll << 31, 1ll << 31}, 2, &count)); /* fits, its bytes do not */
+  CHECK(!cpu_element_count((const int64_t[]){0, -1}, 2, &count));
+}
+
+/* ---- Hosts ---- */
+
+static const OrtApi* get_api_up_to_23(uint32_t version) {
+  return version <= 23 ? OrtGetApiBase()->GetApi(version) : NULL;
+}
+
+static const char* get_old_version(void) {
+  return "1.23.0";
+}
+
+static void test_a_host_that_is_too_old(void) {
+  const OrtApiBase old_host = {get_api_up_to_23, get_old_version};
+  OrtEpFactory* factory = NULL;
+  size_t count = 7;
+  CHECK_FAILS(cpu_ep_create_factories("cpu", &old_host, NULL, &factory, 1, &count), ORT_FAIL,
+              "needs API version 24, which this host (1.23.0) does not have");
+  CHECK(factory == NULL && count == 0);
+}
+
+static void test_no_room_for_the_factory(void) {
+  size_t count = 7;
+  CHECK_FAILS(cpu_ep_create_factories("cpu", OrtGetApiBase(), NULL, NULL, 0, &count), ORT_INVALID_ARGUMENT,
+              "no room for one factory");
+  CHECK(count == 0);
+}
+
+static void test_the_factory_fills_what_a_host_calls_unchecked(void) {
+  OrtEpFactory* factory = NULL;
+  size_t count = 0;
+  if (!CHECK_OK(cpu_ep_create_factories("cpu", OrtGetApiBase(), NULL, &factory, 1, &count))) return;
+  CHECK(count == 1);
+  CHECK_TEXT(factory->GetName(factory), "CPUExecutionProvider");
+  CHECK_TEXT(factory->GetVendor(factory), "ort-abi");
+  CHECK(factory->GetVersion(factory) != NULL && factory->GetVendorId(factory) == 0);
+  OrtAllocator* allocator = (OrtAllocator*)&count;
+  CHECK_OK(factory->CreateAllocator(factory, NULL, NULL, &allocator));
+  CHECK(allocator == NULL);
+  OrtDataTransferImpl* transfer = (OrtDataTransferImpl*)&count;
+  CHECK_OK(factory->CreateDataTransfer(factory, &transfer));
+  CHECK(transfer == NULL);
+  OrtSyncStreamImpl* stream = (OrtSyncStreamImpl*)&count;
+  CHECK(!factory->IsStreamAware(factory));
+  CHECK_FAILS(factory->CreateSyncStreamForDevice(factory, NULL, NULL, &stream), ORT_NOT_IMPLEMENTED,
+              "no streams");
+  CHECK(stream == NULL);
+  CHECK_OK(cpu_ep_release_factory(factory));
+}
+
+int main(void) {
+  RUN(test_16_bit_reals);
+  RUN(test_element_counts);
+  RUN(test_a_host_that_is_too_old);
+  RUN(test_no_room_for_the_factory);
+  RUN(test_the_factory_fills_what_a_host_calls_unchecked);
+  return finish();
+}
