@@ -119,7 +119,9 @@ def bridge_py_supported_devices(
 def _with_metadata(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str, str]]:
     device, metadata = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
     if not isinstance(device, Device):
-        raise TypeError(f"{cls.__qualname__}.get_supported_devices() must give Device objects, not {device!r}")
+        raise TypeError(
+            f"{cls.__qualname__}.get_supported_devices() must give Device objects, not {device!r}"
+        )
     return device, {str(key): str(value) for key, value in dict(metadata).items()}
 
 
@@ -140,7 +142,14 @@ def _create_ep_device(host: CData, factory: CData, device: Device, metadata: dic
 
 @_callback
 def bridge_py_create_ep(
-    call: CData, factory: int, devices: CData, count: int, options: CData, logger: CData, number: CData, features: CData
+    call: CData,
+    factory: int,
+    devices: CData,
+    count: int,
+    options: CData,
+    logger: CData,
+    number: CData,
+    features: CData,
 ) -> None:
     cls, host = _objects.get(factory, "factory"), call.host
     entries = ffi.new("OrtKeyValuePairs**")
@@ -169,11 +178,15 @@ _OPTIONAL = {
 
 
 def _features(cls: type[ExecutionProvider]) -> int:
-    found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(ExecutionProvider, name))
+    found = sum(
+        bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(ExecutionProvider, name)
+    )
     if cls.kernels:
         found |= lib.BRIDGE_EP_KERNELS
     else:
-        found |= lib.BRIDGE_EP_COMPILE  # so that a claim that cannot be compiled gives our error, not the host's
+        found |= (
+            lib.BRIDGE_EP_COMPILE
+        )  # so that a claim that cannot be compiled gives our error, not the host's
     return found if cls.concurrent else found | lib.BRIDGE_EP_NOT_CONCURRENT
 
 
@@ -186,7 +199,9 @@ def bridge_py_get_capability(call: CData, number: int, graph: CData, info: CData
         try:
             claims = ep.get_capability(view)
             if not isinstance(claims, Iterable):
-                raise TypeError(f"get_capability() must return an iterable of claims, not {type(claims).__name__}")
+                raise TypeError(
+                    f"get_capability() must return an iterable of claims, not {type(claims).__name__}"
+                )
             for claim in claims:
                 _claim(ep, claim, info)
         finally:
@@ -202,7 +217,11 @@ def _claim(ep: ExecutionProvider, claim: Any, info: CData) -> None:
         claim = Fuse([claim])
     elif isinstance(claim, Sequence) and not isinstance(claim, str):
         claim = Fuse(claim)
-    if not isinstance(claim, Fuse) or not claim.nodes or not all(isinstance(node, Node) for node in claim.nodes):
+    if (
+        not isinstance(claim, Fuse)
+        or not claim.nodes
+        or not all(isinstance(node, Node) for node in claim.nodes)
+    ):
         raise TypeError(f"a claim is a Node, a list of Nodes or a Fuse of Nodes, not {claim!r}")
     fusion = ffi.new("OrtNodeFusionOptions*")
     fusion.ort_version_supported = host.version
@@ -279,14 +298,17 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
         check(ep_api.KernelDefBuilder_SetOperatorType(builder[0], spec.op_type.encode()), api)
         check(ep_api.KernelDefBuilder_SetDomain(builder[0], spec.domain.encode()), api)
         first, last = spec.since_version
-        check(ep_api.KernelDefBuilder_SetSinceVersion(builder[0], first, _NO_END if last is None else last), api)
+        check(
+            ep_api.KernelDefBuilder_SetSinceVersion(builder[0], first, _NO_END if last is None else last), api
+        )
         check(ep_api.KernelDefBuilder_SetExecutionProvider(builder[0], ep.name.encode()), api)
         for parameter, element_types in spec.types.items():
             types = ffi.new("const OrtDataType*[]", len(element_types))
             for index, element_type in enumerate(element_types):
                 check(ep_api.GetTensorDataType(element_type, types + index), api)
             check(
-                ep_api.KernelDefBuilder_AddTypeConstraint(builder[0], parameter.encode(), types, len(types)), api
+                ep_api.KernelDefBuilder_AddTypeConstraint(builder[0], parameter.encode(), types, len(types)),
+                api,
             )
         check(ep_api.KernelDefBuilder_Build(builder[0], definition), api)
         number = _objects.add((ep, spec))
@@ -315,7 +337,9 @@ def bridge_py_create_kernel(call: CData, definition: int, pointer: CData, number
         info._close()
 
 
-def _made_kernel(spec: KernelSpec, info: KernelInfo, node: NodeInfo) -> tuple[Any, Callable[[int, CData], int]]:
+def _made_kernel(
+    spec: KernelSpec, info: KernelInfo, node: NodeInfo
+) -> tuple[Any, Callable[[int, CData], int]]:
     if isinstance(spec.make, type):
         kernel: Kernel = spec.make(info)
         return kernel, context_node(kernel.compute, node)

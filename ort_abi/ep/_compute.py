@@ -102,7 +102,9 @@ def _detach(array: Any) -> None:
     array.__setstate__(array.__reduce__()[2])
 
 
-def _view(address: int, element_type: int, shape: tuple[int, ...], writeable: bool) -> tuple[Array, Array | None]:
+def _view(
+    address: int, element_type: int, shape: tuple[int, ...], writeable: bool
+) -> tuple[Array, Array | None]:
     """An array over the host's memory and its root; a private array has no root."""
     root = array_at(address, element_type, shape)
     if dtypes.is_packed(element_type) or root.base is None:
@@ -126,7 +128,9 @@ def _read_inputs(run: CData, info: NodeInfo) -> _Views:
         array: Array | None = None
         root: Array | None = None
         if element_type == _NOT_A_TENSOR:
-            raise TypeError(f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs")
+            raise TypeError(
+                f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs"
+            )
         if elsewhere:
             raise NotImplementedError(f"input {_named(info.input_names, index)} is not in CPU memory")
         if element_type == dtypes.STRING:
@@ -149,7 +153,7 @@ def _named(names: Sequence[str], index: int) -> str:
 class _Output:
     """One output: the C side's description of what is written, kept while shape and type stay the same."""
 
-    __slots__ = ("_api", "_dims", "c", "dtype", "element_type", "index", "label", "shape")
+    __slots__ = ("_dims", "c", "dtype", "element_type", "index", "label", "packed", "shape")
 
     def __init__(self, info: NodeInfo, index: int) -> None:
         self.c = ffi.new("BridgeOutput*", {"index": index})
@@ -158,6 +162,7 @@ class _Output:
         self.shape: tuple[int, ...] | None = None
         self.element_type = info.output_types[index] if index < len(info.output_types) else 0
         self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
+        self.packed = dtypes.is_packed(self.element_type)
         self._dims: CData = None
 
     def describe(self, shape: tuple[int, ...], element_type: int) -> None:
@@ -166,20 +171,21 @@ class _Output:
         self.shape = shape
         self.element_type = element_type
         self.dtype = dtypes.from_onnx(element_type)
+        self.packed = dtypes.is_packed(element_type)
         c = self.c
         c.dims, c.rank, c.dtype = self._dims, len(shape), element_type
         c.bytes = dtypes.bytes_for(element_type, math.prod(shape))
 
     def put(self, run: CData, value: Any) -> None:
         """Copies an array into the host's output."""
-        array = self._as_array(value)
+        array = value if type(value) is np.ndarray else self._as_array(value)
         if array.dtype is not self.dtype or array.shape != self.shape:
             self._adapt(array)
         if self.element_type == dtypes.STRING:
             self._put_strings(run, array)
             return
         try:
-            data = _from_buffer(array)
+            data = _from_buffer(self._bytes(array) if self.packed else array)
         except (BufferError, TypeError, ValueError):  # not contiguous, or a dtype that has no buffer format
             data = _from_buffer(self._bytes(array))
         if not _put(run, self.c, data):
@@ -198,7 +204,7 @@ class _Output:
         self.describe(array.shape, element_type)
 
     def _bytes(self, array: Array) -> Array:
-        if dtypes.is_packed(self.element_type):
+        if self.packed:
             return dtypes.pack(array, self.element_type)
         array = np.ascontiguousarray(array, dtypes.from_onnx(self.element_type))
         return array.reshape(-1).view(np.uint8)
@@ -224,7 +230,7 @@ class _Output:
             if lib.bridge_output_value(run, self.c) == ffi.NULL and not self.c.absent:
                 raise self._failure(run)
             self.describe(shape, self.c.dtype or 1)
-        if self.element_type == dtypes.STRING or dtypes.is_packed(self.element_type):
+        if self.element_type == dtypes.STRING or self.packed:
             return 0, np.empty(shape, self.dtype), None
         address = lib.bridge_output(run, self.c)
         if address == -1:
@@ -293,7 +299,9 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     if output is not None:
         which = f"output {_named(info.output_names, output)}"
     else:
-        which = "input " + ", ".join(_named(info.input_names, info.order[i] if info.order else i) for i in lost)
+        which = "input " + ", ".join(
+            _named(info.input_names, info.order[i] if info.order else i) for i in lost
+        )
     error = RuntimeError(
         f"a view of {which} was kept after the run; its memory belongs to the host: keep a copy instead"
     )
@@ -409,7 +417,9 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
                 cached = None  # until this run has gone well
             context._begin(run, views.outer)
             if (returned := function(context)) is not None:
-                raise TypeError(f"compute() must return None and write its outputs, not return {type(returned)}")
+                raise TypeError(
+                    f"compute() must return None and write its outputs, not return {type(returned)}"
+                )
             context._finish(run)
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)

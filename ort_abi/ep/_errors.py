@@ -9,7 +9,9 @@ from ort_abi._lib import CData, ffi, lib
 
 __all__ = ["failed_call", "forget_frames", "record"]
 
-_RUNTIME_EXCEPTION = 6  # not ORT_EP_FAIL: stock onnxruntime answers that by running the model on its CPU provider
+_RUNTIME_EXCEPTION = (
+    6  # not ORT_EP_FAIL: stock onnxruntime answers that by running the model on its CPU provider
+)
 _NOT_IMPLEMENTED = 9
 
 

@@ -29,7 +29,9 @@ class KernelInfo:
 
     def _open(self) -> tuple[CData, CData]:
         if self._pointer is None:
-            raise RuntimeError("a KernelInfo is valid only while the kernel is made: read what you need in __init__")
+            raise RuntimeError(
+                "a KernelInfo is valid only while the kernel is made: read what you need in __init__"
+            )
         return self._host.api, self._pointer
 
     def _close(self) -> None:
@@ -75,12 +77,16 @@ class KernelInfo:
     @property
     def input_names(self) -> list[str]:
         """Names of the inputs, "" for a missing optional one."""
-        return [self._text("KernelInfo_GetInputName", i) for i in range(self._count("KernelInfo_GetInputCount"))]
+        return [
+            self._text("KernelInfo_GetInputName", i) for i in range(self._count("KernelInfo_GetInputCount"))
+        ]
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs, "" for one that nobody uses."""
-        return [self._text("KernelInfo_GetOutputName", i) for i in range(self._count("KernelInfo_GetOutputCount"))]
+        return [
+            self._text("KernelInfo_GetOutputName", i) for i in range(self._count("KernelInfo_GetOutputCount"))
+        ]
 
     def input_type(self, index: int) -> ValueType | None:
         """The type of an input."""
@@ -114,7 +120,15 @@ class KernelInfo:
         Raises KeyError without a default. Lists of strings need a host with API 25.
         """
         self._open()
-        for read in (self._int, self._float, self._string, self._ints, self._floats, self._strings, self._tensor):
+        for read in (
+            self._int,
+            self._float,
+            self._string,
+            self._ints,
+            self._floats,
+            self._strings,
+            self._tensor,
+        ):
             try:
                 return read(name.encode())
             except errors.OrtError:
@@ -185,5 +199,3 @@ class KernelInfo:
         """The element types of the outputs, 0 for those that are not used or no tensors."""
         kinds = [self.output_type(i) if name else None for i, name in enumerate(names)]
         return [kind.element_type if isinstance(kind, TensorType) else 0 for kind in kinds]
-
-

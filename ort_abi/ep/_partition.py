@@ -18,7 +18,9 @@ def partition(graph: Graph, supported: Callable[[Node], bool] | Container[Node])
     """
     nodes = graph.nodes
     accept = supported if callable(supported) else supported.__contains__
-    return [[nodes[i] for i in group] for group in _Partition(nodes, [accept(node) for node in nodes]).groups()]
+    return [
+        [nodes[i] for i in group] for group in _Partition(nodes, [accept(node) for node in nodes]).groups()
+    ]
 
 
 class _Partition:
@@ -27,7 +29,9 @@ class _Partition:
         self.supported = supported
         self.parent = list(range(self.count))
         self.edges: list[tuple[int, int]] = []
-        producer = {value.name: i for i, node in enumerate(nodes) for value in node.outputs if value is not None}
+        producer = {
+            value.name: i for i, node in enumerate(nodes) for value in node.outputs if value is not None
+        }
         for consumer, node in enumerate(nodes):
             for value in _read(node):
                 source = producer.get(value.name)
@@ -39,7 +43,10 @@ class _Partition:
                     self.supported[consumer] = False  # the value comes from outside
                 else:
                     self._unite(source, consumer)
-            if any(value is not None and not _is_tensor(value) and value.is_graph_output for value in node.outputs):
+            if any(
+                value is not None and not _is_tensor(value) and value.is_graph_output
+                for value in node.outputs
+            ):
                 self.supported[consumer] = False
 
     def _find(self, i: int) -> int:
@@ -54,7 +61,7 @@ class _Partition:
     def groups(self) -> list[list[int]]:
         """Units (nodes that must stay together) get a level; connected units of one level are a group."""
         unit = [self._find(i) for i in range(self.count)]
-        good = {u: True for u in unit}
+        good = dict.fromkeys(unit, True)
         for i, u in enumerate(unit):
             good[u] &= self.supported[i]
         edges = sorted({(unit[a], unit[b]) for a, b in self.edges if unit[a] != unit[b]})
@@ -110,7 +117,7 @@ def _levels(order: list[int], edges: list[tuple[int, int]], good: dict[int, bool
     low: dict[int, int] = {}
     for u in order:
         if good[u]:
-            low[u] = max((low[p] + (not good[p]) for p in before.get(u, ())  if p in low), default=0)
+            low[u] = max((low[p] + (not good[p]) for p in before.get(u, ()) if p in low), default=0)
         else:
             low[u] = max((low[p] for p in before.get(u, ()) if p in low), default=-1)
     high: dict[int, int] = {}

@@ -93,7 +93,9 @@ def kernel(
     first, last = since_version if isinstance(since_version, tuple) else (since_version, since_version)
     if first < 1 or (last is not None and last < first):
         raise ValueError(f"kernel {op_type}: since_version {since_version} is no range of opsets")
-    numbers = {name: tuple(dtypes.to_onnx(dtype) for dtype in listed) for name, listed in (types or {}).items()}
+    numbers = {
+        name: tuple(dtypes.to_onnx(dtype) for dtype in listed) for name, listed in (types or {}).items()
+    }
 
     def declare(target: _T) -> _T:
         is_kernel = isinstance(target, type) and issubclass(target, Kernel)
@@ -139,7 +141,9 @@ class ExecutionProvider:
         cls.kernels = (*own, *(spec for base in cls.__bases__ for spec in getattr(base, "kernels", ())))
 
     @classmethod
-    def get_supported_devices(cls, devices: Sequence[Device]) -> Iterable[Device | tuple[Device, Mapping[str, str]]]:
+    def get_supported_devices(
+        cls, devices: Sequence[Device]
+    ) -> Iterable[Device | tuple[Device, Mapping[str, str]]]:
         """Which of the host's devices the provider can use; each may come with metadata, as (device, {...}).
 
         The default takes the first CPU (`OrtEpFactory::GetSupportedDevices`, API 22).
@@ -161,7 +165,9 @@ class ExecutionProvider:
 
         Inputs are read-only and valid during the call. Called once for each claim (`OrtEp::Compile`, API 23).
         """
-        raise NotImplementedError(f"{type(self).__qualname__} claims nodes to fuse but does not define compile(graph)")
+        raise NotImplementedError(
+            f"{type(self).__qualname__} claims nodes to fuse but does not define compile(graph)"
+        )
 
     def on_run_start(self, run_options: CData) -> None:
         """Called before each `Run` of the session (`OrtEp::OnRunStart`, API 23)."""
@@ -184,7 +190,9 @@ class ExecutionProvider:
 
     def log(self, message: str, severity: str = "warning") -> None:
         """Writes to the session's log ("verbose", "info", "warning", "error", "fatal")."""
-        self._binding.log(message, _SEVERITIES[severity], f"{type(self).__module__}.{type(self).__qualname__}")
+        self._binding.log(
+            message, _SEVERITIES[severity], f"{type(self).__module__}.{type(self).__qualname__}"
+        )
 
     _binding: Binding
 
@@ -206,13 +214,17 @@ class Binding:
             return False
         out = ffi.new("const OrtKernelDef**")
         check(
-            self.host.ep_api.EpGraphSupportInfo_LookUpKernel(self.support_info, node._pointer, out), self.host.api
+            self.host.ep_api.EpGraphSupportInfo_LookUpKernel(self.support_info, node._pointer, out),
+            self.host.api,
         )
         return bool(out[0] != ffi.NULL)
 
     def log(self, message: str, severity: int, where: str) -> None:
         text, file = message.encode("utf-8", "replace").replace(b"\0", b""), b"python"
-        check(self.host.api.Logger_LogMessage(self.logger, severity, text, file, 0, where.encode()), self.host.api)
+        check(
+            self.host.api.Logger_LogMessage(self.logger, severity, text, file, 0, where.encode()),
+            self.host.api,
+        )
 
 
 def _declared(item: Any) -> Iterator[KernelSpec]:

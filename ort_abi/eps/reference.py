@@ -5,13 +5,16 @@ The last provider of our Python sessions: it takes what no other provider took. 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from onnx import defs
 from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import RuntimeImplementationError
+from onnx.reference.op_run import RuntimeContextError
 from onnx.reference.ops import load_op
+from onnx.reference.ops.aionnx_preview_training import load_op as load_training_op
+from onnx.reference.ops.aionnxml import load_op as load_ml_op
 
 from ort_abi import ep
 from ort_abi.graph import Graph, Node
@@ -50,13 +53,27 @@ def _can_run(node: Node) -> bool:
     return not node.ep_name and _is_known(node)
 
 
+_LOADERS: dict[str, Callable[..., Any]] = {
+    "": functools.partial(load_op, evaluator_cls=ReferenceEvaluator),
+    "ai.onnx.ml": load_ml_op,
+    "ai.onnx.preview.training": load_training_op,
+}
+
+
 def _is_known(node: Node) -> bool:
-    if not defs.has(node.op_type, node.domain):
+    return _has_code(node.domain, node.op_type, node.since_version) and all(
+        _is_known(inner) for graph in node.subgraphs.values() for inner in graph.nodes
+    )
+
+
+@functools.cache
+def _has_code(domain: str, op_type: str, version: int) -> bool:
+    if domain not in _LOADERS or not defs.has(op_type, version, domain):
         return False
     try:
-        load_op(node.domain, node.op_type, node.since_version)
-    except RuntimeImplementationError:
+        _LOADERS[domain](domain, op_type, version)
+    except RuntimeContextError:  # a function that depends on the node's types: made when these are known
+        return True
+    except Exception:
         return False
-    except Exception:  # a function that depends on its node's types: the evaluator makes it when it has them
-        pass
-    return all(_is_known(inner) for graph in node.subgraphs.values() for inner in graph.nodes)
+    return True

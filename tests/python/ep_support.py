@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 from onnx import TensorProto, helper
 
 import ort_abi
@@ -21,6 +22,12 @@ if hasattr(ort_abi, "InferenceSession"):
     HOSTS["ours"] = ort_abi
 
 NO_FALLBACK = {"session.disable_cpu_ep_fallback": "1"}
+
+
+@pytest.fixture(params=sorted(HOSTS))
+def host(request: pytest.FixtureRequest) -> ModuleType:
+    """Each host in which Python providers run: stock onnxruntime and ours."""
+    return HOSTS[request.param]
 
 
 def model(
@@ -47,14 +54,19 @@ def model(
         [value(*item) for item in outputs.items()],
         [onnx.numpy_helper.from_array(array, name) for name, array in (constants or {}).items()],
     )
-    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(*item) for item in (domains or {}).items())]
+    opsets = [
+        helper.make_opsetid("", opset),
+        *(helper.make_opsetid(*item) for item in (domains or {}).items()),
+    ]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
 
 
 def mul_model(shape: Sequence[int] = (3,)) -> bytes:
     """y = a * b, float32."""
     spec = (TensorProto.FLOAT, list(shape))
-    return model([helper.make_node("Mul", ["a", "b"], ["y"], name="mul1")], {"a": spec, "b": spec}, {"y": spec})
+    return model(
+        [helper.make_node("Mul", ["a", "b"], ["y"], name="mul1")], {"a": spec, "b": spec}, {"y": spec}
+    )
 
 
 @contextmanager

@@ -1,0 +1,207 @@
+"""Inputs and outputs are views of the host's memory: no copy, read-only, and never readable after the run."""
+
+from __future__ import annotations
+
+import gc
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from ep_support import FuseAll, host, mul_model, open_session, registered, run_once  # noqa: F401
+
+from ort_abi import ep
+
+A = np.array([1, 2, 3], np.float32)
+B = np.array([4, 5, 6], np.float32)
+
+
+def provider(function: Any) -> type[ep.ExecutionProvider]:
+    """A compile-based provider that runs `function` for the model."""
+    members = {"name": "ViewExecutionProvider", "compile": lambda self, graph: function}
+    return type("Views", (FuseAll,), members)
+
+
+def test_inputs_are_read_only(host: ModuleType) -> None:
+    def write(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        a[0] = 9
+        return a
+
+    with pytest.raises(Exception, match="read-only"):
+        run_once(host, provider(write), mul_model(), {"a": A, "b": B})
+    np.testing.assert_array_equal(A, [1, 2, 3])
+
+
+def test_inputs_are_not_copied(host: ModuleType) -> None:
+    seen = []
+
+    def look(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        seen.append((a.__array_interface__["data"][0], a.flags.owndata))
+        return a * b
+
+    run_once(host, provider(look), mul_model(), {"a": A, "b": B})
+    assert seen == [(A.__array_interface__["data"][0], False)]
+
+
+def test_equal_inputs_reuse_the_arrays(host: ModuleType) -> None:
+    seen = []
+
+    def look(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        seen.append(id(a))
+        return a * b
+
+    cls = provider(look)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model(["n"]))
+        feeds = {"a": A.copy(), "b": B.copy()}
+        for scale in (1, 2, 3):
+            feeds["a"][:] = A * scale
+            np.testing.assert_array_equal(session.run(None, feeds)[0], A * scale * B)
+        assert len(set(seen)) == 1
+        longer = {"a": np.ones(5, np.float32), "b": np.full(5, 2, np.float32)}
+        np.testing.assert_array_equal(session.run(None, longer)[0], longer["b"])
+        np.testing.assert_array_equal(session.run(None, feeds)[0], A * 3 * B)
+        del session
+
+
+def test_kept_array_becomes_a_private_copy(host: ModuleType) -> None:
+    kept = []
+
+    def keep(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        kept.append(a)
+        return a * b
+
+    cls = provider(keep)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model())
+        feed = A.copy()
+        for scale in (1, 2):
+            feed[:] = A * scale
+            session.run(None, {"a": feed, "b": B})
+        feed[:] = 0
+        del session
+    assert all(array.__array_interface__["data"][0] != feed.__array_interface__["data"][0] for array in kept)
+    np.testing.assert_array_equal(kept[0], A)
+    np.testing.assert_array_equal(kept[1], A * 2)
+
+
+def test_kept_view_of_an_input_is_an_error_that_names_it(host: ModuleType) -> None:
+    kept = []
+
+    def keep(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        kept.append(b[1:])
+        return a * b
+
+    cls = provider(keep)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model())
+        with pytest.raises(Exception, match=r"a view of input 1 \('b'\) was kept after the run"):
+            session.run(None, {"a": A, "b": B})
+        kept.clear()
+        with pytest.raises(Exception, match="input 1"):
+            session.run(None, {"a": A, "b": B})
+        del session
+
+
+def test_a_cycle_is_not_keeping(host: ModuleType) -> None:
+    def cycle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        loop: list[Any] = [a[1:]]
+        loop.append(loop)
+        return a * b
+
+    gc.disable()
+    try:
+        np.testing.assert_array_equal(
+            run_once(host, provider(cycle), mul_model(), {"a": A, "b": B})[0], A * B
+        )
+    finally:
+        gc.enable()
+
+
+def test_input_can_be_the_output(host: ModuleType) -> None:
+    outputs = run_once(host, provider(lambda a, b: a), mul_model(), {"a": A, "b": B})
+    np.testing.assert_array_equal(outputs[0], A)
+    outputs = run_once(host, provider(lambda a, b: a[::-1]), mul_model(), {"a": A, "b": B})
+    np.testing.assert_array_equal(outputs[0], A[::-1])
+
+
+def test_exception_that_keeps_an_input_hides_nothing(host: ModuleType) -> None:
+    errors = []
+
+    def fail(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        error = ValueError("the real reason")
+        errors.append((error, a[1:]))
+        raise error
+
+    with pytest.raises(Exception, match="ValueError: the real reason"):
+        run_once(host, provider(fail), mul_model(), {"a": A, "b": B})
+
+
+def kernel_provider(compute: Any) -> type[ep.ExecutionProvider]:
+    """A kernel-based provider for Mul."""
+
+    @ep.kernel("Mul", (7, None))
+    class Mul(ep.Kernel):
+        pass
+
+    Mul.compute = compute  # type: ignore[method-assign]
+    return type("Kernels", (ep.ExecutionProvider,), {"name": "ViewExecutionProvider", "Mul": Mul})
+
+
+def test_kernel_writes_into_the_output(host: ModuleType) -> None:
+    owned = []
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        out = ctx.output(0, ctx.inputs[0].shape)
+        owned.append(out.flags.owndata)
+        np.multiply(*ctx.inputs, out=out)
+
+    outputs = run_once(host, kernel_provider(compute), mul_model(), {"a": A, "b": B})
+    np.testing.assert_array_equal(outputs[0], A * B)
+    assert owned == [False]
+
+
+def test_kept_view_of_an_output_is_an_error(host: ModuleType) -> None:
+    kept = []
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        out = ctx.output(0, ctx.inputs[0].shape)
+        np.multiply(*ctx.inputs, out=out)
+        kept.append(out[:1])
+
+    with pytest.raises(Exception, match=r"a view of output 0 \('y'\) was kept after the run"):
+        run_once(host, kernel_provider(compute), mul_model(), {"a": A, "b": B})
+
+
+def test_kept_output_becomes_a_private_copy(host: ModuleType) -> None:
+    kept = []
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        kept.append(ctx.output(0, ctx.inputs[0].shape))
+        np.multiply(*ctx.inputs, out=kept[-1])
+
+    outputs = run_once(host, kernel_provider(compute), mul_model(), {"a": A, "b": B})
+    outputs[0][:] = 0
+    assert kept[0].flags.owndata or kept[0].base is not None
+    np.testing.assert_array_equal(kept[0], A * B)
+
+
+def test_output_shape_follows_each_run(host: ModuleType) -> None:
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        np.multiply(*ctx.inputs, out=ctx.output(0, ctx.inputs[0].shape))
+
+    cls = kernel_provider(compute)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model(["n"]))
+        for size in (3, 0, 70000, 1, 3):
+            a = np.arange(size, dtype=np.float32)
+            np.testing.assert_array_equal(session.run(None, {"a": a, "b": a})[0], a * a)
+        del session
+
+
+def test_bad_output_requests_are_errors(host: ModuleType) -> None:
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        ctx.output(5, (3,))
+
+    with pytest.raises(Exception, match="IndexError: output 5 of a node with 1 outputs"):
+        run_once(host, kernel_provider(compute), mul_model(), {"a": A, "b": B})
