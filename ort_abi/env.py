@@ -108,8 +108,8 @@ def _close_at_exit() -> None:
 def register_execution_provider_library(registration_name: str, library_path: str | os.PathLike[str]) -> None:
     """Loads an EP library and adds its devices to `get_ep_devices()`.
 
-    `RegisterExecutionProviderLibrary`, API 22. Raises an `errors.OrtError` that names the
-    path if it cannot be loaded or says no; nothing is registered then.
+    `RegisterExecutionProviderLibrary`, API 22. Raises an `errors.OrtError` that names the path if the library
+    cannot be loaded or says no; nothing is registered then.
     """
     name = encode(registration_name, "the registration name")
     path = Path(os.fspath(library_path))

@@ -37,6 +37,12 @@ from ort_abi.value import OrtValue, tensor_over, to_array, type_text
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "PlanStep"]
 
 _CPU_PROVIDER = "CPUExecutionProvider"
+_NO_FALLBACK = "session.disable_cpu_ep_fallback"
+_IGNORED = {
+    "enable_fallback",
+    "read_config_from_model",
+    "disabled_optimizers",
+}  # no use here
 
 
 class NodeArg(NamedTuple):
@@ -90,52 +96,58 @@ class InferenceSession:
         sess_options: SessionOptions | None = None,
         providers: Sequence[str | tuple[str, Mapping[Any, Any]]] | None = None,
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        *,
+        fallback: bool = True,
         **kwargs: Any,
     ) -> None:
         """Loads a model and places its nodes: on `providers` in their order, or on those of the options.
 
         `providers` holds names of execution providers, or pairs of a name and options; instead of the latter
-        `provider_options` may hold the options. Unless the session config entry
-        `session.disable_cpu_ep_fallback` is "1", nodes that no provider takes go to `CPUExecutionProvider`,
-        and then, if the `onnx` package is installed, to its reference implementation. That package also
-        infers shapes first, unless `session.ort_abi_shape_inference` is "0".
+        `provider_options` may hold the options. Nodes that no provider takes go to `CPUExecutionProvider` and
+        then, if the `onnx` package is installed, to its reference implementation, unless `fallback` is False
+        or the session config entry `session.disable_cpu_ep_fallback` is "1". The `onnx` package also infers
+        shapes first, unless `session.ort_abi_shape_inference` is "0".
 
         Raises TypeError and ValueError for wrong arguments, and an `errors.OrtError` that names what the host
         could not do: read the model, load it, find a provider for a node.
         """
-        del kwargs  # what other builds of onnxruntime take; none of it concerns plugin providers
+        unknown = kwargs.keys() - _IGNORED
+        if unknown:
+            raise TypeError(f"InferenceSession has no argument {', '.join(sorted(unknown))}")
         if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
             raise TypeError(f"a model is a path or bytes, not {type(path_or_bytes).__name__}")
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._providers = list(_chosen_providers(self._options, providers, provider_options))
-        self._handle: Handle | None = self._load(path_or_bytes)
+        self._handle: Handle | None = self._load(path_or_bytes, fallback)
         env.track_session(self, self._handle)
         self._inputs = self._node_args("Input")
         self._outputs = self._node_args("Output")
         self._required = [arg.name for arg in self._inputs if not arg.type.startswith("optional")]
 
-    def _load(self, model: str | bytes | os.PathLike[str]) -> Handle:
+    def _load(self, model: str | bytes | os.PathLike[str], fallback: bool) -> Handle:
         data = model if isinstance(model, bytes) else None
         path = None if isinstance(model, bytes) else os.fspath(model)
         if self._options.config(_shapes.CONFIG_KEY, "1") != "0":
             data = _shapes.with_shapes(path, data) or data
-        if self._options.config("session.disable_cpu_ep_fallback", "0") == "1":
-            return self._create(path, data)
+        if not fallback or self._options.config(_NO_FALLBACK, "0") == "1":
+            return self._create(path, data, fallback=False)
         try:
             handle = self._create(path, data)
         except errors.NotImplemented:
-            fallback = _reference_provider()
-            if fallback is None or fallback.name in self.get_providers():
+            reference = _reference_provider()
+            if reference is None or reference.name in self.get_providers():
                 raise
         else:
             self._add_provider(_cpu_provider())
             return handle
         self._add_provider(_cpu_provider())
-        self._providers.append(fallback)
+        self._providers.append(reference)
         return self._create(path, data)
 
-    def _create(self, path: str | None, data: bytes | None) -> Handle:
+    def _create(self, path: str | None, data: bytes | None, fallback: bool = True) -> Handle:
         environment, options = env.environment(), self._options.for_session(self._providers)
+        if not fallback and _CPU_PROVIDER not in self.get_providers():
+            check(api.AddSessionConfigEntry(options.pointer, _NO_FALLBACK.encode(), b"1"))
         parents = (environment, *self._options.initializers)
         source: tuple[Any, ...] = (encode(path or "", "the path"),)
         make = api.CreateSession

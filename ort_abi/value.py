@@ -50,6 +50,15 @@ def type_text(kind: ValueType | None) -> str:
     return "" if kind is None else f"unknown({kind.kind})"
 
 
+def dtype_of(tensor_type: str) -> np.dtype[Any]:
+    """The dtype of a type such as "tensor(float)". Raises TypeError for what is no tensor of a known type."""
+    name = tensor_type.removeprefix("tensor(").removesuffix(")")
+    for number in range(1, 27):
+        if f"tensor({onnx_name(number)})" == tensor_type:
+            return dtypes.from_onnx(number)
+    raise TypeError(f"no dtype is known for {name!r}")
+
+
 def tensor_over(array: NDArray[Any]) -> tuple[CData, object]:
     """A tensor over an array's memory, and what must stay alive as long as the tensor.
 

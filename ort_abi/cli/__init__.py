@@ -1,0 +1,34 @@
+"""The command `ort-abi`: devices of EP libraries, models run on them, a demonstration."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import ort_abi
+from ort_abi.cli import demo, devices, run
+from ort_abi.cli._common import CommandError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code: 0 done, 1 failed (one line says why), 2 wrong usage."""
+    parser = argparse.ArgumentParser(prog="ort-abi", description="A host for plugins of ONNX Runtime.")
+    version = f"ort-abi {ort_abi.__version__}, API 1 to {ort_abi.get_version_string().split('.')[1]}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in (devices, run, demo):
+        module.add_parser(commands)
+    parsed = parser.parse_args(arguments)
+    try:
+        parsed.main(parsed)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+        return 1
+    except (CommandError, ort_abi.errors.OrtError, OSError, TypeError, ValueError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        print(f"ort-abi: {lines[0]}", file=sys.stderr)
+        return 1
+    return 0

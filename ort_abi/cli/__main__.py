@@ -1,0 +1,9 @@
+"""`python -m ort_abi.cli`."""
+
+from __future__ import annotations
+
+import sys
+
+from ort_abi.cli import main
+
+sys.exit(main())

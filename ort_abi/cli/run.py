@@ -1,0 +1,209 @@
+"""`ort-abi run`: runs a model and says what ran where."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ort_abi
+from ort_abi import NodeArg, OrtEpDevice, PlanStep
+from ort_abi.cli._common import CommandError, print_table, register_library, register_python
+from ort_abi.value import dtype_of
+
+__all__ = ["add_parser", "main", "print_assignment"]
+
+_SHOWN = 8
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser("run", help="run a model and show what ran where")
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
+    parser.add_argument("--ep", action="append", default=[], metavar="LIB", help="an EP library to use")
+    parser.add_argument(
+        "--py-ep",
+        action="append",
+        default=[],
+        metavar="FILE:CLASS",
+        help="a provider written in Python to use",
+    )
+    parser.add_argument("--ep-name", action="append", default=[], metavar="NAME", help="use this provider")
+    parser.add_argument(
+        "--ep-option", action="append", default=[], metavar="KEY=VALUE", help="an option for the providers"
+    )
+    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="a config entry")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE.npy",
+        help="an input, by name or in the model's order; those not given are made up",
+    )
+    parser.add_argument("--no-fallback", action="store_true", help="fail if the providers leave a node")
+    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(main=main)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Runs the model. Raises CommandError for what the user can correct."""
+    if not Path(arguments.model).is_file():
+        raise CommandError(f"there is no model {arguments.model}")
+    options = ort_abi.SessionOptions()
+    for key, value in _pairs(arguments.config, "--config"):
+        options.add_session_config_entry(key, value)
+    if arguments.no_fallback:
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    ep_options = dict(_pairs(arguments.ep_option, "--ep-option"))
+    for devices in _chosen(arguments):
+        options.add_provider_for_devices(devices, ep_options)
+
+    started = time.perf_counter()
+    session = ort_abi.InferenceSession(arguments.model, options)
+    load_seconds = time.perf_counter() - started
+    feed = _feed(session.get_inputs(), arguments.input)
+    session.set_timing(True)
+    seconds = []
+    for _ in range(arguments.repeat):
+        started = time.perf_counter()
+        outputs = session.run(None, feed)
+        seconds.append(time.perf_counter() - started)
+
+    named = list(zip([output.name for output in session.get_outputs()], outputs, strict=True))
+    if arguments.json:
+        print(json.dumps(_report(session, load_seconds, seconds, named), indent=2))
+        return
+    print(
+        f"loaded in {load_seconds * 1e3:.1f} ms, ran {len(seconds)} time(s), best {min(seconds) * 1e3:.3f} ms\n"
+    )
+    print_assignment(session.assignment())
+    print()
+    header = ("OUTPUT", "DTYPE", "SHAPE", "VALUES")
+    print_table(header, [(name, array.dtype, list(array.shape), _summary(array)) for name, array in named])
+
+
+def print_assignment(steps: Sequence[PlanStep]) -> None:
+    """Prints which provider ran how many of the model's nodes, and how long."""
+    rows = []
+    for name in dict.fromkeys(step.ep_name for step in steps):
+        mine = [step for step in steps if step.ep_name == name]
+        runs = max(1, max(step.runs for step in mine))
+        milliseconds = sum(step.nanoseconds for step in mine) / runs / 1e6
+        nodes = sum(step.original_nodes for step in mine)
+        rows.append((name, nodes, f"{milliseconds:.3f}", _what_ran(mine)))
+    print_table(("EP", "NODES", "MS A RUN", "WHAT"), rows)
+
+
+def _what_ran(steps: Sequence[PlanStep]) -> str:
+    parts = []
+    fused = [step for step in steps if step.original_nodes > 1]
+    if fused:
+        parts.append(f"{len(fused)} fused group(s) of {sum(step.original_nodes for step in fused)} nodes")
+    counts = Counter(step.op_type for step in steps if step.original_nodes <= 1)
+    parts += [op if count == 1 else f"{count}x {op}" for op, count in counts.most_common(_SHOWN)]
+    if len(counts) > _SHOWN:
+        parts.append(f"and {len(counts) - _SHOWN} more")
+    return ", ".join(parts)
+
+
+def _chosen(arguments: argparse.Namespace) -> list[list[OrtEpDevice]]:
+    """One device of each provider to use: the first of every library, unless names are given."""
+    libraries = [register_library(path) for path in arguments.ep]
+    libraries += [register_python(where) for where in arguments.py_ep]
+    if not arguments.ep_name:
+        return [devices[:1] for devices in libraries]
+    found = []
+    for name in arguments.ep_name:
+        everything = ort_abi.get_ep_devices()
+        devices = [device for device in everything if device.ep_name == name]
+        if not devices:
+            names = ", ".join(dict.fromkeys(device.ep_name for device in everything))
+            raise CommandError(f"there is no execution provider {name!r}, only {names}")
+        found.append(devices[:1])
+    return found
+
+
+def _feed(inputs: Sequence[NodeArg], files: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of all inputs: from files, or made up."""
+    names = [item.name for item in inputs]
+    given: dict[str, NDArray[Any]] = {}
+    unnamed = iter(names)
+    for item in files:
+        name, equals, path = item.partition("=")
+        if not equals:
+            name, path = next((name for name in unnamed if name not in given), ""), item
+        if name not in names:
+            raise CommandError(f"--input {item}: the model has no such input, only {', '.join(names)}")
+        try:
+            given[name] = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise CommandError(f"--input {item}: {error}") from error
+    return {item.name: given[item.name] if item.name in given else _made_up(item) for item in inputs}
+
+
+def _made_up(item: NodeArg) -> NDArray[Any]:
+    """The same numbers at every call; dimensions without a number are 1."""
+    if not item.type.startswith("tensor("):
+        raise CommandError(f"input {item.name!r} is a {item.type}, which cannot be made up: use --input")
+    dtype = dtype_of(item.type)
+    shape = [size if isinstance(size, int) else 1 for size in item.shape]
+    if dtype == np.dtype(object):
+        return np.full(shape, "", object)
+    random = np.random.default_rng(0)
+    is_real = dtype.kind in "fc" or "float" in dtype.name
+    values = random.standard_normal(shape) if is_real else random.integers(0, 2, shape)
+    return np.asarray(values).astype(dtype)
+
+
+def _summary(array: NDArray[Any]) -> str:
+    if array.dtype == np.dtype(object) or array.size <= _SHOWN:
+        flat = array.reshape(-1)[:_SHOWN].tolist()
+        shown = ", ".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in flat)
+        return shown + (", ..." if array.size > _SHOWN else "")
+    if array.dtype.kind == "c":
+        array = np.abs(array)
+    numbers = array.astype(np.float64)
+    return f"min {numbers.min():.6g}, max {numbers.max():.6g}, mean {numbers.mean():.6g}"
+
+
+def _report(
+    session: ort_abi.InferenceSession,
+    load_seconds: float,
+    seconds: Sequence[float],
+    outputs: Sequence[tuple[str, NDArray[Any]]],
+) -> dict[str, Any]:
+    return {
+        "providers": session.get_providers(),
+        "load_seconds": load_seconds,
+        "run_seconds": list(seconds),
+        "assignment": [step._asdict() for step in session.assignment()],
+        "outputs": [
+            {"name": name, "dtype": str(array.dtype), "shape": list(array.shape), "summary": _summary(array)}
+            for name, array in outputs
+        ],
+    }
+
+
+def _pairs(items: Sequence[str], option: str) -> list[tuple[str, str]]:
+    pairs = []
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise CommandError(f"{option} takes KEY=VALUE, not {item!r}")
+        pairs.append((key, value))
+    return pairs
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
