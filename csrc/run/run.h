@@ -1,7 +1,310 @@
-/* run: how a model runs. Partitioning, kernels, the plan, sessions, the executor. */
+/* run: how a model runs. Kernels and their registries, which EP takes which node (partition), what is called
+ * in which order (plan), and the sessions that do it.
+ *
+ * A session is made on one thread and is constant afterwards, except for its frames, its counters and
+ * `serial`: Run needs no lock. */
 #ifndef ORT_ABI_RUN_H
 #define ORT_ABI_RUN_H
 
+#include <pthread.h>
+
 #include "plugins/plugins.h"
+
+typedef struct Unit Unit;
+typedef struct Frame Frame;
+
+/* ---- kernel_def.c: what a kernel can do ---- */
+
+struct OrtDataType {
+  ONNXTensorElementDataType type;
+};
+
+typedef struct KernelConstraint {
+  char* name; /* a type parameter of the op's schema ("T"), or the name of an input or output without one */
+  uint64_t types; /* bit n: element type n */
+} KernelConstraint;
+
+typedef struct KernelAlias {
+  int input, output;
+  bool in_place; /* the output may be written over the input; else it is the input under another shape */
+} KernelAlias;
+
+typedef struct KernelMemType {
+  size_t index;
+  bool is_output;
+  OrtMemType type;
+} KernelMemType;
+
+/* Constant once KernelDefBuilder_Build gave it. */
+struct OrtKernelDef {
+  _Atomic int references;
+  char *op_type, *domain, *ep_name; /* domain "" is ai.onnx */
+  int since_start, since_end;       /* INT_MAX: open */
+  KernelConstraint* constraints;
+  size_t constraint_count, constraint_capacity;
+  KernelAlias* aliases;
+  size_t alias_count, alias_capacity;
+  KernelMemType* mem_types;
+  size_t mem_type_count, mem_type_capacity;
+};
+OrtKernelDef* kernel_def_retain(const OrtKernelDef* def);
+void kernel_def_release(OrtKernelDef* def);
+
+/* ---- kernel_registry.c ---- */
+
+typedef struct KernelEntry {
+  OrtKernelDef* def; /* a reference */
+  OrtKernelCreateFunc create;
+  void* create_state; /* the plugin's */
+  size_t next;        /* of the same op_type: its place + 1; 0 ends the list */
+} KernelEntry;
+
+struct OrtKernelRegistry {
+  KernelEntry* entries;
+  size_t count, capacity;
+  NameMap by_op_type; /* op_type -> place of its first entry + 1 */
+};
+/* gives (caller releases with kernel_registry_release): a copy that the plugin cannot change; NULL: no
+ * memory. */
+OrtKernelRegistry* kernel_registry_copy(const OrtKernelRegistry* registry);
+void kernel_registry_release(OrtKernelRegistry* registry);
+/* The entry for a node (domain, op, since-version, EP name, types), or NULL with `why` (may be NULL) appended
+ * to. borrows. An error if a kernel that else fits constrains a type parameter that the op does not have. */
+OrtStatus* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name, const OrtNode* node,
+                                StrBuf* why, const KernelEntry** out);
+
+/* ---- session_ep.c: an EP of one session ---- */
+
+typedef struct SessionEp {
+  OrtEp* ep;
+  uint32_t version; /* to read `ep` by */
+  OrtEpFactory* factory;
+  const char* name;
+  const OrtEpDevice* const* devices; /* each in use (ep_device_use) */
+  size_t device_count, used_device_count;
+  OrtKernelRegistry* registry; /* own copy; NULL: no kernels */
+  OrtNodeComputeInfo** compute_infos;
+  size_t compute_info_count, compute_info_capacity;
+  OrtStatus*(ORT_API_CALL* on_run_start)(OrtEp*, const OrtRunOptions*); /* NULL: none */
+  OrtStatus*(ORT_API_CALL* on_run_end)(OrtEp*, const OrtRunOptions*, bool);
+  bool is_concurrent;
+} SessionEp;
+/* Makes the EP of `devices` (all of one factory; borrowed from the environment) and asks it for its kernels.
+ * On failure there is nothing to close. */
+OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* devices, size_t device_count,
+                           SessionEp* out);
+void session_ep_close(SessionEp* ep); /* releases */
+/* takes `cause`, a failure that a plugin reported; gives it with the context in front. A plugin that says
+ * "OK" in a status has failed all the same. */
+OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3);
+
+/* ---- partition.c: which EP takes which node ---- */
+
+struct OrtNodeComputeContext {
+  const char* node_name;
+};
+
+/* Nodes that one EP runs together: a fused group, or one node with a kernel. */
+struct Unit {
+  SessionEp* ep;
+  OrtGraph* graph;
+  OrtNode** nodes; /* topological order */
+  size_t node_count;
+  bool is_fused, drop_constants;
+  size_t serial; /* claims are numbered as they are made */
+  OrtNode* node; /* the fused node, or the only one */
+  OrtNodeComputeContext context;
+  OrtNodeComputeInfo* compute; /* released through the EP */
+  void* compute_state;
+  const KernelEntry* kernel_entry;
+  OrtKernelInfo* kernel_info; /* in the session's arena */
+  OrtKernelImpl* kernel;
+};
+
+/* What an EP fills in while it is asked about one graph. */
+struct OrtEpGraphSupportInfo {
+  OrtSession* session;
+  SessionEp* ep;
+  OrtGraph* graph;
+  Unit** claims; /* units are in the session's arena */
+  size_t count, capacity;
+};
+
+/* Asks the session's EPs in order about every graph, subgraphs first, and sets OrtNode::assignment and
+ * ep_name. */
+OrtStatus* partition_model(OrtSession* session);
+/* "'name' (Op, ai.onnx, version 14)" */
+void describe_node(StrBuf* text, const OrtNode* node);
+static inline Unit* node_unit(const OrtNode* node) {
+  return node->assignment;
+}
+
+/* ---- graph_order.c ---- */
+
+/* The order in which `graph`'s units (and nodes without one) can run: `order` gets the first node of each.
+ * *cycle: NULL, or the newest claim of several nodes on a cycle (then `order` is not complete). `order` has
+ * room for all nodes of the graph. */
+OrtStatus* graph_order(const OrtGraph* graph, OrtNode** order, size_t* order_count, Unit** cycle);
+
+/* ---- compile.c: from claims to something that runs ---- */
+
+/* Compiles the claimed groups, creates states and kernels. Errors name EP, node and op. */
+OrtStatus* compile_units(OrtSession* session);
+void unit_close(Unit* unit); /* releases state and kernel */
+
+/* ---- kernel_info.c ---- */
+
+struct OrtKernelInfo {
+  const OrtSession* session;
+  const SessionEp* ep;
+  const OrtNode* node;
+  bool is_copy; /* CopyKernelInfo: on the heap */
+};
+
+/* ---- plan.c ---- */
+
+typedef enum SlotKind { SLOT_INPUT, SLOT_CONSTANT, SLOT_INTERMEDIATE, SLOT_OUTPUT } SlotKind;
+
+/* One value of the main graph. */
+typedef struct Slot {
+  const OrtValueInfo* value;
+  SlotKind kind;
+  ONNXTensorElementDataType element_type; /* UNDEFINED: unknown, or not a tensor */
+  bool is_needed;                         /* somebody reads it: a kernel must produce it */
+  int32_t output;                         /* SLOT_OUTPUT: place among the session's outputs */
+} Slot;
+
+typedef struct Step {
+  Unit* unit;
+  const int32_t* inputs; /* slots; -1: a missing optional one */
+  size_t input_count;
+  const int32_t* outputs; /* slots; -1: not wanted */
+  size_t output_count;
+  const int32_t* last_used; /* intermediates that nobody needs after this step */
+  size_t last_used_count;
+  const int32_t*
+      in_place; /* for each output: an input slot whose memory it may take over, or -1; NULL: none */
+  _Atomic uint64_t runs, nanoseconds;
+} Step;
+
+typedef struct InputSpec {
+  const OrtValueInfo* value;
+  const char* name;
+  int32_t slot;
+  bool is_required;                        /* else an initializer is the default */
+  const OrtTensorTypeAndShapeInfo* tensor; /* NULL: any */
+} InputSpec;
+
+typedef struct OutputSpec {
+  const OrtValueInfo* value;
+  const char* name;
+  int32_t slot;
+  bool is_copied; /* an input or a constant: not made by a step */
+} OutputSpec;
+
+typedef struct Plan {
+  Step* steps;
+  size_t step_count;
+  Slot* slots;
+  size_t slot_count;
+  InputSpec* inputs; /* required ones in the graph's order, then overridable initializers */
+  size_t input_count, required_count;
+  OutputSpec* outputs;
+  size_t output_count;
+  NameMap input_names, output_names; /* -> InputSpec, OutputSpec */
+} Plan;
+OrtStatus* plan_build(OrtSession* session);
+
+/* ---- frame.c: the memory of one Run ---- */
+
+struct OrtKernelContext {
+  Frame* frame;
+  const Step* step;
+  const OrtLogger* logger;
+};
+
+typedef struct FrameBuffer {
+  void* data;
+  size_t size;
+  bool is_taken;
+  uint64_t last_run;
+} FrameBuffer;
+
+typedef struct Scratch Scratch;
+
+struct Frame {
+  OrtSession* session;
+  OrtKernelContext context;
+  OrtValue** values;      /* a slot: its value now, or NULL */
+  OrtValue* own;          /* a slot: where an intermediate's value lives */
+  int32_t* own_buffer;    /* a slot: its buffer, or -1 */
+  uint8_t* input_given;   /* an input: given in this run */
+  uint32_t* output_place; /* an output: where the caller wants it, counted from 1; 0: not wanted */
+  OrtValue** copies;      /* an output that is an input or a constant: its copy, until it is handed over */
+  OrtValue* const* caller_outputs; /* what Run was given: preallocated values, or NULL */
+  FrameBuffer* buffers;            /* kept from run to run, those not used in a run are freed */
+  size_t buffer_count, buffer_capacity;
+  uint64_t run;
+  Scratch* scratch; /* of the current step */
+  OrtLogger run_logger;
+};
+/* gives (caller releases with frame_put). Any thread. NULL: no memory. */
+Frame* frame_get(OrtSession* session);
+void frame_put(Frame* frame);  /* releases: the values of the run, and keeps the frame for the next one */
+void frame_free(Frame* frame); /* releases */
+/* Makes the value of an intermediate slot in the frame's own memory; strings on the heap. `reuse`: a slot
+ * whose buffer is taken over, or -1. */
+OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse);
+void frame_drop(Frame* frame, int32_t slot); /* releases an intermediate's value */
+OrtStatus* frame_scratch(Frame* frame, size_t size, void** out);
+void frame_drop_scratch(Frame* frame);
+
+/* ---- assignment.c: what Session_GetEpGraphAssignmentInfo shows ---- */
+
+typedef struct AssignmentInfo {
+  const OrtEpAssignedSubgraph** subgraphs; /* in the session's arena */
+  size_t count;
+} AssignmentInfo;
+OrtStatus* assignment_record(OrtSession* session);
+
+/* ---- session.c ---- */
+
+#define SESSION_FRAMES 16
+
+struct OrtSession {
+  OrtEnv* env; /* a reference */
+  OrtSessionOptions* options;
+  OrtLogger logger;
+  Arena arena; /* everything small */
+  OrtModel* model;
+  uint64_t model_hash;
+  SessionEp* eps;
+  size_t ep_count;
+  Unit** units; /* those that run, in the order of their claims */
+  size_t unit_count, unit_capacity;
+  size_t claim_count;
+  Plan plan;
+  bool records_assignment;
+  AssignmentInfo assignment;
+  OrtRunOptions* default_run_options;
+  bool has_run_hooks, is_serial;
+  pthread_mutex_t serial;                 /* held through Run when an EP cannot run concurrently */
+  _Atomic(Frame*) frames[SESSION_FRAMES]; /* idle ones */
+  _Atomic bool is_timing;
+};
+
+/* ---- session_model.c: the user's changes to a model before EPs see it ---- */
+
+/* Free-dimension overrides and replaced initializers of the session options. copies initializers. */
+OrtStatus* session_adapt_model(OrtSession* session);
+
+/* ---- executor.c ---- */
+
+OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
+                       const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
+                       size_t output_count, OrtValue** outputs);
+/* run_inputs.c: checks what the caller gave and puts it in the frame. */
+OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* const* values, size_t count);
+OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const* values, size_t count);
 
 #endif

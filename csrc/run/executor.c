@@ -1,0 +1,242 @@
+/* Run: a walk over the plan's steps. Any number of threads at once, each with a frame of its own. */
+#include <string.h>
+#include <time.h>
+
+#include "api_slots.h"
+#include "run/run.h"
+
+/* ---- A step ---- */
+
+/* takes `cause`, gives it with EP, node and op in front. */
+static OrtStatus* step_failure(OrtStatus* cause, const Step* step) {
+  const Unit* unit = step->unit;
+  if (unit->is_fused)
+    return ep_failure(cause, "EP '%s': fused node '%s' (%zu node%s, the first is '%s', %s) failed",
+                      unit->ep->name, unit->node->name, unit->node_count, unit->node_count == 1 ? "" : "s",
+                      unit->nodes[0]->name, unit->nodes[0]->op_type);
+  StrBuf text = {0};
+  describe_node(&text, unit->node);
+  OrtStatus* status =
+      ep_failure(cause, "EP '%s': node %s failed", unit->ep->name, text.failed ? "?" : text.text);
+  strbuf_release(&text);
+  return status;
+}
+
+static OrtStatus* check_produced(const Frame* frame, const Step* step) {
+  const Slot* slots = frame->session->plan.slots;
+  for (size_t i = 0; i < step->output_count; i++) {
+    int32_t slot = step->outputs[i];
+    if (slot < 0 || frame->values[slot] != NULL || !slots[slot].is_needed) continue;
+    return step_failure(
+        status_new(ORT_EP_FAIL, "it said OK and did not make its output '%s'", slots[slot].value->name),
+        step);
+  }
+  return NULL;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static OrtStatus* call_step(Frame* frame, const Step* step) {
+  const Unit* unit = step->unit;
+  frame->context.step = step;
+  return unit->kernel != NULL ? unit->kernel->Compute(unit->kernel, &frame->context)
+                              : unit->compute->Compute(unit->compute, unit->compute_state, &frame->context);
+}
+
+static OrtStatus* timed_step(Frame* frame, Step* step) {
+  uint64_t start = now_ns();
+  OrtStatus* status = call_step(frame, step);
+  atomic_fetch_add_explicit(&step->nanoseconds, now_ns() - start, memory_order_relaxed);
+  atomic_fetch_add_explicit(&step->runs, 1, memory_order_relaxed);
+  return status;
+}
+
+static OrtStatus* run_steps(Frame* frame, const OrtRunOptions* options) {
+  OrtSession* session = frame->session;
+  bool is_timing = atomic_load_explicit(&session->is_timing, memory_order_relaxed);
+  Step* end = session->plan.steps + session->plan.step_count;
+  for (Step* step = session->plan.steps; step != end; step++) {
+    if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
+      return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
+                        step->unit->node->name);
+    OrtStatus* status = is_timing ? timed_step(frame, step) : call_step(frame, step);
+    if (frame->scratch != NULL) frame_drop_scratch(frame);
+    if (status != NULL) return step_failure(status, step);
+    TRY(check_produced(frame, step));
+    for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
+  }
+  return NULL;
+}
+
+/* ---- What EPs do before and after ---- */
+
+static OrtStatus* end_hooks(OrtSession* session, const OrtRunOptions* options, size_t started,
+                            OrtStatus* status) {
+  const char* no_sync = key_values_get(options->config, "disable_synchronize_execution_providers");
+  bool sync_stream = no_sync == NULL || strcmp(no_sync, "1") != 0;
+  for (size_t i = 0; i < started; i++) {
+    SessionEp* ep = &session->eps[i];
+    if (ep->on_run_end == NULL) continue;
+    OrtStatus* failure = ep->on_run_end(ep->ep, options, sync_stream);
+    if (failure == NULL) continue;
+    failure = ep_failure(failure, "EP '%s': OrtEp::OnRunEnd failed", ep->name);
+    if (status == NULL) {
+      status = failure;
+    } else { /* the run's own failure says more */
+      LOG(&session->logger, ERROR, "%s", status_message(failure));
+      status_release(failure);
+    }
+  }
+  return status;
+}
+
+static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
+  OrtSession* session = frame->session;
+  const OrtRunOptions* shown = options != NULL ? options : session->default_run_options;
+  OrtStatus* status = NULL;
+  size_t started = 0;
+  for (; started < session->ep_count && status == NULL; started++) {
+    SessionEp* ep = &session->eps[started];
+    if (ep->on_run_start == NULL) continue;
+    status = ep->on_run_start(ep->ep, shown);
+    if (status != NULL) {
+      status = ep_failure(status, "EP '%s': OrtEp::OnRunStart failed", ep->name);
+      break; /* this one did not start */
+    }
+  }
+  if (status == NULL) status = run_steps(frame, options);
+  return end_hooks(session, shown, started, status);
+}
+
+/* ---- Results ---- */
+
+/* gives `*out` a copy of an input or a constant, or fills the caller's value. */
+static OrtStatus* copy_value(const OutputSpec* spec, const OrtValue* source, OrtValue** out) {
+  OrtValue* target = *out;
+  if (target == NULL)
+    TRY(value_new_tensor(allocator_cpu(), source->element_type, source->rank, source->dims, &target));
+  OrtStatus* status = NULL;
+  if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
+      memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0) {
+    status = status_new(ORT_INVALID_ARGUMENT,
+                        "preallocated output '%s' has another shape than the value it shows", spec->name);
+  } else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
+    const StringElement* strings = source->data;
+    for (size_t i = 0; i < source->element_count && status == NULL; i++) {
+      const char* text = strings[i].text != NULL ? strings[i].text : "";
+      if (!value_set_string(target, i, text, strings[i].length)) status = status_no_memory();
+    }
+  } else if (source->size_bytes != 0) {
+    memmove(target->data, source->data, source->size_bytes);
+  }
+  if (status != NULL && *out == NULL) value_release(target);
+  if (status == NULL) *out = target;
+  return status;
+}
+
+/* Copied outputs first, since they can fail; then the results change hands. */
+static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
+  OrtStatus* status = NULL;
+  const Plan* plan = &frame->session->plan;
+  size_t copied = 0;
+  for (; copied < plan->output_count && status == NULL; copied++) {
+    const OutputSpec* spec = &plan->outputs[copied];
+    uint32_t place = frame->output_place[copied];
+    if (!spec->is_copied || place == 0) continue;
+    OrtValue* copy = outputs[place - 1];
+    status = copy_value(spec, frame->values[spec->slot], &copy);
+    if (status == NULL) frame->copies[copied] = copy != outputs[place - 1] ? copy : NULL;
+  }
+  for (size_t i = 0; i < plan->output_count; i++) {
+    const OutputSpec* spec = &plan->outputs[i];
+    uint32_t place = frame->output_place[i];
+    if (place == 0) continue;
+    OrtValue* copy = spec->is_copied ? frame->copies[i] : NULL;
+    frame->copies[i] = NULL;
+    if (status != NULL) {
+      value_release(copy);
+    } else if (copy != NULL) {
+      outputs[place - 1] = copy;
+    } else if (!spec->is_copied) {
+      outputs[place - 1] = frame->values[spec->slot];
+      frame->values[spec->slot] = NULL;
+    }
+  }
+  return status;
+}
+
+/* releases what the run left in the frame; what the caller gave stays the caller's. */
+static void clean_frame(Frame* frame, bool has_failed) {
+  const Plan* plan = &frame->session->plan;
+  for (size_t i = 0; i < plan->output_count; i++) {
+    const OutputSpec* spec = &plan->outputs[i];
+    uint32_t place = frame->output_place[i];
+    frame->output_place[i] = 0;
+    if (spec->is_copied || frame->values[spec->slot] == NULL) continue;
+    if (place != 0 && frame->values[spec->slot] == frame->caller_outputs[place - 1])
+      frame->values[spec->slot] = NULL;
+    else
+      frame_drop(frame, spec->slot);
+  }
+  for (size_t i = 0; i < plan->input_count; i++) {
+    if (!frame->input_given[i]) continue;
+    frame->input_given[i] = 0;
+    frame->values[plan->inputs[i].slot] = plan->inputs[i].value->initializer;
+  }
+  if (!has_failed) return;
+  for (size_t i = 0; i < plan->slot_count; i++) {
+    if (plan->slots[i].kind == SLOT_INTERMEDIATE) frame_drop(frame, (int32_t)i);
+  }
+}
+
+/* ---- Run ---- */
+
+/* The session's logger, or one with the run's own level. */
+static const OrtLogger* logger_for(Frame* frame, const OrtRunOptions* options) {
+  if (options == NULL || options->log_severity < 0) return &frame->session->logger;
+  frame->run_logger = frame->session->logger;
+  frame->run_logger.severity = (OrtLoggingLevel)options->log_severity;
+  return &frame->run_logger;
+}
+
+OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
+                       const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
+                       size_t output_count, OrtValue** outputs) {
+  Frame* frame = frame_get(session);
+  if (frame == NULL) return status_no_memory();
+  OrtStatus* status = NULL;
+  frame->caller_outputs = outputs;
+  TRY_DONE(bind_inputs(frame, input_names, inputs, input_count));
+  TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
+  frame->context.logger = logger_for(frame, options);
+  if (session->is_serial) pthread_mutex_lock(&session->serial);
+  status = session->has_run_hooks ? run_with_hooks(frame, options) : run_steps(frame, options);
+  if (session->is_serial) pthread_mutex_unlock(&session->serial);
+  if (status == NULL) status = hand_over(frame, outputs);
+done:
+  clean_frame(frame, status != NULL);
+  frame_put(frame);
+  return status;
+}
+
+/* gives the outputs that the caller left NULL (caller releases with ReleaseValue); on failure none changes.
+ * borrows everything else during the call. Any thread. */
+OrtStatus* ORT_API_CALL api_Run(OrtSession* session, const OrtRunOptions* run_options,
+                                const char* const* input_names, const OrtValue* const* inputs,
+                                size_t input_len, const char* const* output_names, size_t output_names_len,
+                                OrtValue** outputs) {
+  REQUIRE_ARG(session);
+  if (input_len != 0) {
+    REQUIRE_ARG(input_names);
+    REQUIRE_ARG(inputs);
+  }
+  REQUIRE_ARG(output_names);
+  REQUIRE_ARG(outputs);
+  if (output_names_len == 0) return status_new(ORT_INVALID_ARGUMENT, "Run: no output is asked for");
+  return session_run(session, run_options, input_names, inputs, input_len, output_names, output_names_len,
+                     outputs);
+}

@@ -1,0 +1,185 @@
+/* Frames: the memory of one Run. A session keeps idle ones, so that a Run allocates nothing but what it gives
+ * to the caller. One thread at a time has a frame. */
+#include <string.h>
+
+#include "run/run.h"
+
+struct Scratch {
+  Scratch* older;
+  char padding[MEM_ALIGNMENT - sizeof(Scratch*)]; /* keeps what follows aligned */
+};
+
+/* ---- Getting and putting ---- */
+
+static void place_constants(Frame* frame, const Plan* plan) {
+  for (size_t i = 0; i < plan->slot_count; i++) {
+    if (plan->slots[i].kind == SLOT_CONSTANT || plan->slots[i].kind == SLOT_INPUT)
+      frame->values[i] = plan->slots[i].value->initializer;
+    frame->own_buffer[i] = -1;
+  }
+}
+
+static Frame* frame_new(OrtSession* session) {
+  const Plan* plan = &session->plan;
+  Frame* frame = mem_calloc(1, sizeof *frame);
+  if (frame == NULL) return NULL;
+  frame->session = session;
+  frame->context.frame = frame;
+  frame->values = mem_calloc(plan->slot_count, sizeof *frame->values);
+  frame->own = mem_calloc(plan->slot_count, sizeof *frame->own);
+  frame->own_buffer = mem_calloc(plan->slot_count, sizeof *frame->own_buffer);
+  frame->input_given = mem_calloc(plan->input_count, sizeof *frame->input_given);
+  frame->output_place = mem_calloc(plan->output_count, sizeof *frame->output_place);
+  frame->copies = mem_calloc(plan->output_count, sizeof *frame->copies);
+  if (frame->values == NULL || frame->own == NULL || frame->own_buffer == NULL ||
+      frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL) {
+    frame_free(frame);
+    return NULL;
+  }
+  place_constants(frame, plan);
+  return frame;
+}
+
+void frame_free(Frame* frame) {
+  if (frame == NULL) return;
+  for (size_t i = 0; i < frame->buffer_count; i++) mem_free(frame->buffers[i].data);
+  mem_free(frame->buffers);
+  mem_free(frame->values);
+  mem_free(frame->own);
+  mem_free(frame->own_buffer);
+  mem_free(frame->input_given);
+  mem_free(frame->output_place);
+  mem_free(frame->copies);
+  mem_free(frame);
+}
+
+Frame* frame_get(OrtSession* session) {
+  for (size_t i = 0; i < SESSION_FRAMES; i++) {
+    if (atomic_load_explicit(&session->frames[i], memory_order_relaxed) == NULL) continue;
+    Frame* frame = atomic_exchange_explicit(&session->frames[i], NULL, memory_order_acquire);
+    if (frame != NULL) return frame;
+  }
+  return frame_new(session);
+}
+
+/* Buffers that this run did not need are given back: shapes may have changed. */
+static void trim_buffers(Frame* frame) {
+  size_t kept = 0;
+  for (size_t i = 0; i < frame->buffer_count; i++) {
+    if (frame->buffers[i].last_run == frame->run)
+      frame->buffers[kept++] = frame->buffers[i];
+    else
+      mem_free(frame->buffers[i].data);
+  }
+  frame->buffer_count = kept;
+}
+
+void frame_put(Frame* frame) {
+  OrtSession* session = frame->session;
+  if (frame->buffer_count != 0) trim_buffers(frame);
+  frame->run++;
+  for (size_t i = 0; i < SESSION_FRAMES; i++) {
+    Frame* none = NULL;
+    if (atomic_load_explicit(&session->frames[i], memory_order_relaxed) == NULL &&
+        atomic_compare_exchange_strong_explicit(&session->frames[i], &none, frame, memory_order_release,
+                                                memory_order_relaxed))
+      return;
+  }
+  frame_free(frame);
+}
+
+/* ---- Intermediates ---- */
+
+/* The best free buffer for `size` bytes: the smallest that is large enough and not far too large. -1: none.
+ */
+static int32_t find_buffer(const Frame* frame, size_t size) {
+  int32_t best = -1;
+  for (size_t i = 0; i < frame->buffer_count; i++) {
+    const FrameBuffer* buffer = &frame->buffers[i];
+    if (buffer->is_taken || buffer->size < size || buffer->size / 2 > size + 4096) continue;
+    if (best < 0 || buffer->size < frame->buffers[best].size) best = (int32_t)i;
+  }
+  return best;
+}
+
+static OrtStatus* take_buffer(Frame* frame, size_t size, int32_t* out) {
+  int32_t index = find_buffer(frame, size);
+  if (index < 0) {
+    if (!ARRAY_RESERVE(frame->buffers, frame->buffer_capacity, frame->buffer_count + 1))
+      return status_no_memory();
+    void* data = mem_alloc_aligned(size);
+    if (data == NULL) return status_no_memory();
+    index = (int32_t)frame->buffer_count++;
+    frame->buffers[index] = (FrameBuffer){.data = data, .size = size};
+  }
+  frame->buffers[index].is_taken = true;
+  frame->buffers[index].last_run = frame->run;
+  *out = index;
+  return NULL;
+}
+
+OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse) {
+  ONNXTensorElementDataType type = frame->session->plan.slots[slot].element_type;
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
+    return value_new_tensor(allocator_cpu(), type, rank, dims, &frame->values[slot]);
+  size_t count, bytes;
+  TRY(tensor_size(type, rank, dims, &count, &bytes));
+  OrtValue* value = &frame->own[slot];
+  value->dims = rank <= VALUE_INLINE_RANK ? value->inline_dims : mem_calloc(rank, sizeof(int64_t));
+  if (value->dims == NULL) return status_no_memory();
+  int32_t buffer = reuse >= 0 ? frame->own_buffer[reuse] : -1;
+  OrtStatus* status = NULL;
+  if (buffer >= 0 && frame->own[reuse].size_bytes == bytes)
+    frame->own_buffer[reuse] = -1;
+  else
+    status = take_buffer(frame, bytes, &buffer);
+  if (status != NULL) {
+    if (value->dims != value->inline_dims) mem_free(value->dims);
+    return status;
+  }
+  value->kind = ONNX_TYPE_TENSOR;
+  value->element_type = type;
+  value->rank = rank;
+  if (rank != 0) memcpy(value->dims, dims, rank * sizeof *dims);
+  value->element_count = count;
+  value->size_bytes = bytes;
+  value->data = frame->buffers[buffer].data;
+  value->memory = &memory_info_cpu;
+  atomic_store_explicit(&value->references, 1, memory_order_relaxed);
+  frame->own_buffer[slot] = buffer;
+  frame->values[slot] = value;
+  return NULL;
+}
+
+void frame_drop(Frame* frame, int32_t slot) {
+  OrtValue* value = frame->values[slot];
+  if (value == NULL) return;
+  frame->values[slot] = NULL;
+  if (value != &frame->own[slot]) {
+    value_release(value);
+    return;
+  }
+  if (value->dims != value->inline_dims) mem_free(value->dims);
+  if (frame->own_buffer[slot] >= 0) frame->buffers[frame->own_buffer[slot]].is_taken = false;
+  frame->own_buffer[slot] = -1;
+}
+
+/* ---- Scratch ---- */
+
+OrtStatus* frame_scratch(Frame* frame, size_t size, void** out) {
+  size_t total;
+  Scratch* scratch = size_add(size, sizeof *scratch, &total) ? mem_alloc_aligned(total) : NULL;
+  if (scratch == NULL) return status_no_memory();
+  scratch->older = frame->scratch;
+  frame->scratch = scratch;
+  *out = scratch + 1;
+  return NULL;
+}
+
+void frame_drop_scratch(Frame* frame) {
+  while (frame->scratch != NULL) {
+    Scratch* older = frame->scratch->older;
+    mem_free(frame->scratch);
+    frame->scratch = older;
+  }
+}

@@ -1,0 +1,201 @@
+/* What a kernel sees while it runs. A context belongs to one Run and is used on its thread; its queries may
+ * come from any thread that the kernel starts. */
+#include <string.h>
+
+#include "api_slots.h"
+#include "run/run.h"
+
+OrtStatus* ORT_API_CALL api_KernelContext_GetInputCount(const OrtKernelContext* context, size_t* out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(out);
+  *out = context->step->input_count;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_KernelContext_GetOutputCount(const OrtKernelContext* context, size_t* out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(out);
+  *out = context->step->output_count;
+  return NULL;
+}
+
+/* borrows: during the kernel's call. *out NULL: a missing optional input, or an index past the last one. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetInput(const OrtKernelContext* context, size_t index,
+                                                   const OrtValue** out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(out);
+  const Step* step = context->step;
+  int32_t slot = index < step->input_count ? step->inputs[index] : -1;
+  *out = slot >= 0 ? context->frame->values[slot] : NULL;
+  return NULL;
+}
+
+static OrtStatus* wrong_shape(const OrtKernelContext* context, size_t index, const OrtValue* value,
+                              size_t rank, const int64_t* dims) {
+  const Unit* unit = context->step->unit;
+  StrBuf wanted = {0};
+  for (size_t i = 0; i < rank; i++) strbuf_append(&wanted, "%s%lld", i == 0 ? "" : ",", (long long)dims[i]);
+  char* has = value_type_text(value);
+  OrtStatus* status = status_new(
+      ORT_INVALID_ARGUMENT, "EP '%s': node '%s' makes its output '%s' with shape [%s], but it is %s",
+      unit->ep->name, unit->node->name, unit->node->outputs[index]->name,
+      wanted.failed || wanted.text == NULL ? "" : wanted.text, has != NULL ? has : "of another shape");
+  mem_free(has);
+  strbuf_release(&wanted);
+  return status;
+}
+
+/* A new value for the caller of Run, or one of the frame's own. */
+static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t slot, size_t rank,
+                              const int64_t* dims) {
+  Frame* frame = context->frame;
+  const Slot* plan_slot = &frame->session->plan.slots[slot];
+  if (plan_slot->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
+    return status_new(ORT_FAIL, "EP '%s': the element type of output '%s' of node '%s' is unknown",
+                      context->step->unit->ep->name, plan_slot->value->name, context->step->unit->node->name);
+  if (plan_slot->output >= 0 && frame->output_place[plan_slot->output] != 0)
+    return value_new_tensor(allocator_cpu(), plan_slot->element_type, rank, dims, &frame->values[slot]);
+  const int32_t* in_place = context->step->in_place;
+  return frame_make(frame, slot, rank, dims, in_place != NULL ? in_place[index] : -1);
+}
+
+/* borrows: during the kernel's call. The first call makes the value, later ones give it again. *out NULL:
+ * nobody wants the output. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetOutput(OrtKernelContext* context, size_t index,
+                                                    const int64_t* dim_values, size_t dim_count,
+                                                    OrtValue** out) {
+  REQUIRE_ARG(context);
+  if (dim_count != 0) REQUIRE_ARG(dim_values);
+  REQUIRE_ARG(out);
+  const Step* step = context->step;
+  int32_t slot = index < step->output_count ? step->outputs[index] : -1;
+  if (slot < 0) {
+    *out = NULL;
+    return NULL;
+  }
+  OrtValue* value = context->frame->values[slot];
+  if (value == NULL) {
+    TRY(make_output(context, index, slot, dim_count, dim_values));
+    value = context->frame->values[slot];
+  } else if (value->rank != dim_count ||
+             (dim_count != 0 && memcmp(value->dims, dim_values, dim_count * sizeof *dim_values) != 0)) {
+    return wrong_shape(context, index, value, dim_count, dim_values);
+  }
+  *out = value;
+  return NULL;
+}
+
+/* borrows: the value that the caller of Run gave for this output, or NULL. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetPreallocatedOutput(const OrtKernelContext* context,
+                                                                size_t output_index, OrtValue** output) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(output);
+  const Step* step = context->step;
+  if (output_index >= step->output_count)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "KernelContext_GetPreallocatedOutput: node '%s' has no output %zu",
+                      step->unit->node->name, output_index);
+  int32_t slot = step->outputs[output_index];
+  const Frame* frame = context->frame;
+  int32_t place = slot >= 0 ? frame->session->plan.slots[slot].output : -1;
+  bool is_given = place >= 0 && frame->output_place[place] != 0 &&
+                  frame->caller_outputs[frame->output_place[place] - 1] != NULL;
+  *output = is_given ? frame->values[slot] : NULL;
+  return NULL;
+}
+
+/* borrows: during the kernel's call. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetLogger(const OrtKernelContext* context,
+                                                    const OrtLogger** logger) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(logger);
+  *logger = context->logger;
+  return NULL;
+}
+
+/* Kernels run on no stream so far: NULL is the default one. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetGPUComputeStream(const OrtKernelContext* context, void** out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(out);
+  *out = NULL;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_KernelContext_GetSyncStream(const OrtKernelContext* context,
+                                                        OrtSyncStream** out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(out);
+  *out = NULL;
+  return NULL;
+}
+
+/* Resources are what built-in EPs of stock ORT show to custom ops; no EP here has any. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetResource(const OrtKernelContext* context, int resource_version,
+                                                      int resource_id, void** resource) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(resource);
+  return status_new(ORT_NOT_FOUND, "KernelContext_GetResource: EP '%s' has no resource %d of version %d",
+                    context->step->unit->ep->name, resource_id, resource_version);
+}
+
+static OrtStatus* find_allocator(const OrtSession* session, const OrtMemoryInfo* memory, const char* slot,
+                                 OrtAllocator** out) {
+  OrtAllocator* allocator =
+      memory_device_is_host(&memory->device) ? allocator_cpu() : env_shared_allocator(session->env, memory);
+  if (allocator == NULL)
+    return status_new(ORT_INVALID_ARGUMENT, "%s: there is no allocator for memory '%s'", slot, memory->name);
+  *out = allocator;
+  return NULL;
+}
+
+/* borrows: ReleaseAllocator may be called on it, and does nothing. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetAllocator(const OrtKernelContext* context,
+                                                       const OrtMemoryInfo* mem_info, OrtAllocator** out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(mem_info);
+  REQUIRE_ARG(out);
+  return find_allocator(context->frame->session, mem_info, "KernelContext_GetAllocator", out);
+}
+
+/* borrows: the same, for as long as the session and its environment. */
+OrtStatus* ORT_API_CALL api_CreateAllocator(const OrtSession* session, const OrtMemoryInfo* mem_info,
+                                            OrtAllocator** out) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(mem_info);
+  REQUIRE_ARG(out);
+  return find_allocator(session, mem_info, "CreateAllocator", out);
+}
+
+/* Every allocator that the library hands out so far is shared by many, so there is nothing to release. */
+void ORT_API_CALL api_ReleaseAllocator(OrtAllocator* input) {
+  (void)input;
+}
+
+/* borrows: until the kernel's call ends. */
+OrtStatus* ORT_API_CALL api_KernelContext_GetScratchBuffer(const OrtKernelContext* context,
+                                                           const OrtMemoryInfo* mem_info,
+                                                           size_t count_or_bytes, void** out) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(mem_info);
+  REQUIRE_ARG(out);
+  if (!memory_device_is_host(&mem_info->device))
+    return status_new(ORT_NOT_IMPLEMENTED, "KernelContext_GetScratchBuffer: memory '%s' is not the host's",
+                      mem_info->name);
+  return frame_scratch(context->frame, count_or_bytes, out);
+}
+
+/* Calls `fn` for 0 to total-1 on this thread. */
+OrtStatus* ORT_API_CALL api_KernelContext_ParallelFor(const OrtKernelContext* context,
+                                                      void (*fn)(void*, size_t), size_t total,
+                                                      size_t num_batch, void* usr_data) {
+  REQUIRE_ARG(context);
+  REQUIRE_ARG(fn);
+  (void)num_batch;
+  for (size_t i = 0; i < total; i++) fn(usr_data, i);
+  return NULL;
+}
+
+/* borrows: as long as the session. */
+const char* ORT_API_CALL api_NodeComputeContext_NodeName(const OrtNodeComputeContext* context) {
+  return context != NULL ? context->node_name : NULL;
+}

@@ -1,0 +1,308 @@
+/* Which EP takes which node. Every EP is asked about every graph, subgraphs first; what it claims is checked
+ * before the next one is asked. Nothing is compiled here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_slots.h"
+#include "run/run.h"
+
+void describe_node(StrBuf* text, const OrtNode* node) {
+  strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
+                node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
+}
+
+/* ---- What an EP calls while it is asked ---- */
+
+/* copies `nodes`. */
+static OrtStatus* add_claim(OrtEpGraphSupportInfo* info, const OrtNode* const* nodes, size_t count,
+                            bool is_fused, bool drop_constants, const char* slot) {
+  Arena* arena = &info->session->arena;
+  for (size_t i = 0; i < count; i++) {
+    if (nodes[i] == NULL)
+      return status_new(ORT_INVALID_ARGUMENT, "%s: node %zu of %zu is NULL", slot, i, count);
+  }
+  if (!ARRAY_RESERVE(info->claims, info->capacity, info->count + 1)) return status_no_memory();
+  Unit* unit = arena_alloc(arena, sizeof *unit);
+  OrtNode** copies = arena_calloc(arena, count, sizeof *copies);
+  if (unit == NULL || copies == NULL) return status_no_memory();
+  for (size_t i = 0; i < count; i++) copies[i] = node_root(nodes[i]);
+  *unit = (Unit){.ep = info->ep,
+                 .graph = info->graph,
+                 .nodes = copies,
+                 .node_count = count,
+                 .is_fused = is_fused,
+                 .drop_constants = drop_constants,
+                 .serial = info->session->claim_count++};
+  info->claims[info->count++] = unit;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL
+api_EpGraphSupportInfo_AddNodesToFuse(OrtEpGraphSupportInfo* graph_support_info, const OrtNode* const* nodes,
+                                      size_t num_nodes, const OrtNodeFusionOptions* node_fusion_options) {
+  REQUIRE_ARG(graph_support_info);
+  REQUIRE_ARG(nodes);
+  if (num_nodes == 0)
+    return status_new(ORT_INVALID_ARGUMENT, "EpGraphSupportInfo_AddNodesToFuse: a claim needs a node");
+  bool drop_constants = node_fusion_options != NULL && node_fusion_options->drop_constant_initializers;
+  return add_claim(graph_support_info, nodes, num_nodes, true, drop_constants,
+                   "EpGraphSupportInfo_AddNodesToFuse");
+}
+
+OrtStatus* ORT_API_CALL api_EpGraphSupportInfo_AddSingleNode(OrtEpGraphSupportInfo* graph_support_info,
+                                                             const OrtNode* node) {
+  REQUIRE_ARG(graph_support_info);
+  REQUIRE_ARG(node);
+  return add_claim(graph_support_info, &node, 1, false, false, "EpGraphSupportInfo_AddSingleNode");
+}
+
+/* borrows: the definition lives as long as the session. *out_kernel_def NULL: the EP has no kernel for the
+ * node. */
+OrtStatus* ORT_API_CALL api_EpGraphSupportInfo_LookUpKernel(OrtEpGraphSupportInfo* graph_support_info,
+                                                            const OrtNode* node,
+                                                            const OrtKernelDef** out_kernel_def) {
+  REQUIRE_ARG(graph_support_info);
+  REQUIRE_ARG(node);
+  REQUIRE_ARG(out_kernel_def);
+  const SessionEp* ep = graph_support_info->ep;
+  const KernelEntry* entry = NULL;
+  TRY(kernel_registry_find(ep->registry, ep->name, node_root(node), NULL, &entry));
+  *out_kernel_def = entry != NULL ? entry->def : NULL;
+  return NULL;
+}
+
+/* ---- Checking claims ---- */
+
+#define MOST_NODES_IN_A_WARNING 4
+
+static void warn_refused(const OrtEpGraphSupportInfo* info, OrtNode* const* nodes, size_t count,
+                         const char* reason) {
+  StrBuf text = {0};
+  for (size_t i = 0; i < count && i < MOST_NODES_IN_A_WARNING; i++) {
+    if (i != 0) strbuf_append(&text, ", ");
+    describe_node(&text, nodes[i]);
+  }
+  if (count > MOST_NODES_IN_A_WARNING) strbuf_append(&text, " and %zu more", count - MOST_NODES_IN_A_WARNING);
+  LOG(&info->session->logger, WARNING, "EP '%s': its claim on %s is refused: %s", info->ep->name,
+      text.failed ? "?" : text.text, reason);
+  strbuf_release(&text);
+}
+
+typedef struct NodePosition {
+  size_t position;  /* in the graph's order */
+  size_t listed_by; /* the claim that lists the node, counted from 1 */
+} NodePosition;
+
+/* Takes out of the claim what another EP has. False if nothing is left. */
+static bool drop_taken(const OrtEpGraphSupportInfo* info, Unit* claim) {
+  size_t kept = 0;
+  for (size_t i = 0; i < claim->node_count; i++) {
+    OrtNode* node = claim->nodes[i];
+    const Unit* owner = node_unit(node);
+    if (owner == NULL) {
+      claim->nodes[kept++] = node;
+      continue;
+    }
+    StrBuf reason = {0};
+    strbuf_append(&reason, "EP '%s' has the node already", owner->ep->name);
+    warn_refused(info, &node, 1, reason.failed ? "another EP has the node already" : reason.text);
+    strbuf_release(&reason);
+  }
+  claim->node_count = kept;
+  return kept != 0;
+}
+
+/* Why a claim cannot stand, or NULL. `number`: of the claim, from 1. */
+static const char* claim_fault(const OrtEpGraphSupportInfo* info, const Unit* claim, size_t number,
+                               NodePosition* positions) {
+  for (size_t i = 0; i < claim->node_count; i++) {
+    const OrtNode* node = claim->nodes[i];
+    if (node->graph != info->graph) return "a node is not of the graph that the EP was asked about";
+    size_t listed_by = positions[node->id].listed_by;
+    if (listed_by == number) return "it lists a node twice";
+    const Unit* owner = node_unit(node);
+    if (owner != NULL && owner->ep == info->ep) return "the EP has claimed a node of it before";
+    positions[node->id].listed_by = number;
+  }
+  return NULL;
+}
+
+static int compare_positions(const void* a, const void* b, void* context) {
+  const NodePosition* positions = context;
+  size_t x = positions[(*(OrtNode* const*)a)->id].position;
+  size_t y = positions[(*(OrtNode* const*)b)->id].position;
+  return (x > y) - (x < y);
+}
+
+static void assign(Unit* claim) {
+  for (size_t i = 0; i < claim->node_count; i++) {
+    claim->nodes[i]->assignment = claim;
+    claim->nodes[i]->ep_name = claim->ep->name;
+  }
+}
+
+static void unassign(Unit* claim) {
+  for (size_t i = 0; i < claim->node_count; i++) {
+    claim->nodes[i]->assignment = NULL;
+    claim->nodes[i]->ep_name = NULL;
+  }
+}
+
+/* Fusing several nodes may tie the graph into a knot: the newest such claim goes, until the graph can run. */
+static OrtStatus* refuse_cycles(const OrtEpGraphSupportInfo* info) {
+  OrtStatus* status = NULL;
+  OrtNode** order = mem_calloc(info->graph->node_count, sizeof *order);
+  if (order == NULL) return status_no_memory();
+  for (;;) {
+    size_t count;
+    Unit* cycle = NULL;
+    TRY_DONE(graph_order(info->graph, order, &count, &cycle));
+    if (cycle == NULL) break;
+    warn_refused(info, cycle->nodes, cycle->node_count,
+                 "a node outside lies between its nodes: fused, they would wait for each other");
+    unassign(cycle);
+  }
+done:
+  mem_free(order);
+  return status;
+}
+
+static OrtStatus* check_claims(const OrtEpGraphSupportInfo* info) {
+  if (info->count == 0) return NULL;
+  const OrtGraph* graph = info->graph;
+  NodePosition* positions = mem_calloc(graph->next_node_id, sizeof *positions);
+  if (positions == NULL) return status_no_memory();
+  for (size_t i = 0; i < graph->node_count; i++) positions[graph->nodes[i]->id].position = i;
+  bool fuses = false;
+  for (size_t i = 0; i < info->count; i++) {
+    Unit* claim = info->claims[i];
+    const char* fault = claim_fault(info, claim, i + 1, positions);
+    if (fault != NULL) {
+      warn_refused(info, claim->nodes, claim->node_count, fault);
+      continue;
+    }
+    if (!drop_taken(info, claim)) continue;
+    qsort_r(claim->nodes, claim->node_count, sizeof *claim->nodes, compare_positions, positions);
+    assign(claim);
+    fuses = fuses || claim->node_count > 1;
+  }
+  mem_free(positions);
+  return fuses ? refuse_cycles(info) : NULL;
+}
+
+/* ---- Asking ---- */
+
+static bool is_fused(const OrtNode* node) {
+  return node_unit(node) != NULL && node_unit(node)->is_fused;
+}
+
+/* Keeps the claims that stand, in the order in which they were made. */
+static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
+  OrtSession* session = info->session;
+  for (size_t i = 0; i < info->count; i++) {
+    Unit* unit = info->claims[i];
+    if (unit->node_count == 0 || node_unit(unit->nodes[0]) != unit) continue;
+    if (!ARRAY_RESERVE(session->units, session->unit_capacity, session->unit_count + 1))
+      return status_no_memory();
+    session->units[session->unit_count++] = unit;
+  }
+  return NULL;
+}
+
+static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* graph) {
+  OrtStatus* status = NULL;
+  bool is_open = false;
+  OrtEpGraphSupportInfo info = {.session = session, .ep = ep, .graph = graph};
+  for (size_t i = 0; i < graph->node_count; i++) {
+    OrtNode* node = graph->nodes[i];
+    is_open = is_open || node_unit(node) == NULL;
+    /* What lies inside a fused node is its EP's business. */
+    for (size_t k = 0; k < node->subgraph_count && !is_fused(node); k++)
+      TRY(ask_about_graph(session, ep, node->subgraphs[k]));
+  }
+  if (!is_open) return NULL;
+  status = ep->ep->GetCapability(ep->ep, graph, &info);
+  if (status != NULL) {
+    status = ep_failure(status, "EP '%s': OrtEp::GetCapability failed", ep->name);
+    goto done;
+  }
+  TRY_DONE(check_claims(&info));
+  TRY_DONE(keep_units(&info));
+done:
+  mem_free(info.claims);
+  return status;
+}
+
+/* True if a node that encloses the unit's graph is fused: the unit's claim is void, its nodes run inside
+ * that. */
+static bool is_void(const Unit* unit) {
+  for (const OrtNode* node = unit->graph->parent_node; node != NULL; node = node->graph->parent_node) {
+    if (is_fused(node)) return true;
+  }
+  return false;
+}
+
+static void drop_void_units(OrtSession* session) {
+  size_t kept = 0;
+  for (size_t i = 0; i < session->unit_count; i++) {
+    if (!is_void(session->units[i])) session->units[kept++] = session->units[i];
+  }
+  session->unit_count = kept;
+}
+
+/* ---- Nodes that nobody wants ---- */
+
+/* An EPContext node is a model that another EP compiled: say which one. */
+static void describe_source(StrBuf* text, const OrtNode* node) {
+  if (strcmp(node->op_type, "EPContext") != 0) return;
+  const OrtOpAttr* source = node_find_attribute(node, "source");
+  if (source != NULL && source->type == ORT_OP_ATTR_STRING)
+    strbuf_append(text, " compiled by EP '%s', which the session needs", source->s);
+}
+
+static size_t list_unclaimed(const OrtGraph* graph, StrBuf* text) {
+  size_t count = 0;
+  for (size_t i = 0; i < graph->node_count; i++) {
+    const OrtNode* node = graph->nodes[i];
+    if (node_unit(node) == NULL) {
+      strbuf_append(text, "\n  ");
+      describe_node(text, node);
+      describe_source(text, node);
+      count++;
+    }
+    for (size_t k = 0; k < node->subgraph_count && node_unit(node) != NULL && !is_fused(node); k++)
+      count += list_unclaimed(node->subgraphs[k], text);
+  }
+  return count;
+}
+
+static OrtStatus* refuse_unclaimed(const OrtSession* session) {
+  OrtStatus* status = NULL;
+  StrBuf nodes = {0}, eps = {0};
+  size_t count = list_unclaimed(session->model->graph, &nodes);
+  for (size_t i = 0; i < session->ep_count; i++)
+    strbuf_append(&eps, "%s'%s'", i == 0 ? "" : ", ", session->eps[i].name);
+  if (count != 0 && (nodes.failed || eps.failed)) {
+    status = status_no_memory();
+  } else if (count != 0) {
+    bool no_fallback =
+        session_options_config(session->options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
+    status =
+        status_new(no_fallback ? ORT_FAIL : ORT_NOT_IMPLEMENTED,
+                   "no execution provider takes %zu node%s of the model%s. Asked: %s. Nobody's:%s", count,
+                   count == 1 ? "" : "s",
+                   no_fallback ? " (session.disable_cpu_ep_fallback is 1: the CPU EP was not asked)" : "",
+                   session->ep_count != 0 ? eps.text : "nobody", nodes.text);
+  }
+  strbuf_release(&nodes);
+  strbuf_release(&eps);
+  return status;
+}
+
+OrtStatus* partition_model(OrtSession* session) {
+  for (size_t i = 0; i < session->ep_count; i++)
+    TRY(ask_about_graph(session, &session->eps[i], session->model->graph));
+  TRY(refuse_unclaimed(session));
+  drop_void_units(session);
+  return NULL;
+}

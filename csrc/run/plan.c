@@ -1,0 +1,219 @@
+/* The plan: which unit runs when, where each value lies, and when nobody needs it any more. */
+#include <string.h>
+
+#include "run/run.h"
+
+/* Slots are numbered as values are met; `capacity` is an upper bound that was counted before. */
+typedef struct Planner {
+  OrtSession* session;
+  Plan* plan;
+  Arena* arena;
+  size_t slot_capacity;
+} Planner;
+
+static const OrtTensorTypeAndShapeInfo* tensor_of(const OrtValueInfo* value) {
+  return value->type != NULL && value->type->kind == ONNX_TYPE_TENSOR ? value->type->tensor : NULL;
+}
+
+/* A new slot for the value, or the one it has. */
+static int32_t slot_for(Planner* planner, OrtValueInfo* value, SlotKind kind) {
+  if (value->slot >= 0) return (int32_t)value->slot;
+  const OrtTensorTypeAndShapeInfo* tensor = tensor_of(value);
+  Slot* slot = &planner->plan->slots[planner->plan->slot_count];
+  slot->value = value;
+  slot->kind = kind;
+  slot->element_type = tensor != NULL ? tensor->element_type : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  slot->output = -1;
+  value->slot = (int64_t)planner->plan->slot_count++;
+  return (int32_t)value->slot;
+}
+
+/* ---- Inputs and outputs of the session ---- */
+
+static OrtStatus* add_input(Planner* planner, OrtValueInfo* value) {
+  Plan* plan = planner->plan;
+  InputSpec* spec = &plan->inputs[plan->input_count++];
+  *spec = (InputSpec){.value = value,
+                      .name = value->name,
+                      .slot = slot_for(planner, value, SLOT_INPUT),
+                      .is_required = value->initializer == NULL,
+                      .tensor = tensor_of(value)};
+  return name_map_put(&plan->input_names, spec->name, spec) ? NULL : status_no_memory();
+}
+
+static OrtStatus* plan_inputs(Planner* planner) {
+  const OrtGraph* graph = planner->session->model->graph;
+  Plan* plan = planner->plan;
+  plan->inputs = arena_calloc(planner->arena, graph->input_count, sizeof *plan->inputs);
+  if (plan->inputs == NULL) return status_no_memory();
+  for (size_t i = 0; i < graph->input_count; i++) {
+    if (graph->inputs[i]->initializer == NULL) TRY(add_input(planner, graph->inputs[i]));
+  }
+  plan->required_count = plan->input_count;
+  for (size_t i = 0; i < graph->input_count; i++) {
+    const OrtValueInfo* value = graph->inputs[i];
+    if (value->initializer != NULL && !value->is_constant) TRY(add_input(planner, graph->inputs[i]));
+  }
+  return NULL;
+}
+
+static OrtStatus* plan_outputs(Planner* planner) {
+  const OrtGraph* graph = planner->session->model->graph;
+  Plan* plan = planner->plan;
+  plan->outputs = arena_calloc(planner->arena, graph->output_count, sizeof *plan->outputs);
+  if (plan->outputs == NULL) return status_no_memory();
+  for (size_t i = 0; i < graph->output_count; i++) {
+    OrtValueInfo* value = graph->outputs[i];
+    bool is_produced = value->producer != NULL;
+    if (!is_produced && value->initializer == NULL && !value->is_graph_input)
+      return status_new(ORT_INVALID_GRAPH, "nothing makes the model's output '%s'", value->name);
+    OutputSpec* spec = &plan->outputs[plan->output_count];
+    *spec = (OutputSpec){.value = value,
+                         .name = value->name,
+                         .slot = slot_for(planner, value, is_produced ? SLOT_OUTPUT : SLOT_CONSTANT),
+                         .is_copied = !is_produced};
+    Slot* slot = &plan->slots[spec->slot];
+    if (is_produced) slot->output = (int32_t)plan->output_count;
+    slot->is_needed = true;
+    plan->output_count++;
+    if (!name_map_put(&plan->output_names, spec->name, spec)) return status_no_memory();
+  }
+  return NULL;
+}
+
+/* ---- Steps ---- */
+
+static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* const* values, size_t count,
+                             bool is_input, const int32_t** out) {
+  int32_t* slots = arena_calloc(planner->arena, count, sizeof *slots);
+  if (slots == NULL) return status_no_memory();
+  for (size_t i = 0; i < count; i++) {
+    OrtValueInfo* value = values[i];
+    slots[i] = -1;
+    if (value == NULL) continue;
+    if (is_input && value->slot < 0 && value->initializer == NULL)
+      return status_new(ORT_INVALID_GRAPH, "nothing makes the value '%s' that node '%s' of EP '%s' reads",
+                        value->name, unit->node->name, unit->ep->name);
+    slots[i] = slot_for(planner, value, is_input ? SLOT_CONSTANT : SLOT_INTERMEDIATE);
+    if (is_input) planner->plan->slots[slots[i]].is_needed = true;
+  }
+  *out = slots;
+  return NULL;
+}
+
+static OrtStatus* plan_step(Planner* planner, Unit* unit) {
+  Step* step = &planner->plan->steps[planner->plan->step_count++];
+  const OrtNode* node = unit->node;
+  step->unit = unit;
+  step->input_count = node->input_count;
+  step->output_count = node->output_count;
+  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, &step->inputs));
+  return step_slots(planner, unit, node->outputs, node->output_count, false, &step->outputs);
+}
+
+/* Fills in Step::last_used: intermediates die after the last step that reads them, or the one that makes
+ * them. */
+static OrtStatus* plan_lifetimes(Planner* planner) {
+  Plan* plan = planner->plan;
+  OrtStatus* status = NULL;
+  size_t* last = mem_calloc(plan->slot_count, sizeof *last); /* step + 1 */
+  size_t* counts = mem_calloc(plan->step_count, sizeof *counts);
+  if (last == NULL || counts == NULL) TRY_DONE(status_no_memory());
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    for (size_t k = 0; k < step->input_count; k++) {
+      if (step->inputs[k] >= 0) last[step->inputs[k]] = i + 1;
+    }
+    for (size_t k = 0; k < step->output_count; k++) {
+      if (step->outputs[k] >= 0) last[step->outputs[k]] = i + 1;
+    }
+  }
+  for (size_t i = 0; i < plan->slot_count; i++) {
+    if (plan->slots[i].kind == SLOT_INTERMEDIATE) counts[last[i] - 1]++;
+  }
+  for (size_t i = 0; i < plan->step_count; i++) {
+    if (counts[i] == 0) continue;
+    plan->steps[i].last_used = arena_calloc(planner->arena, counts[i], sizeof(int32_t));
+    if (plan->steps[i].last_used == NULL) TRY_DONE(status_no_memory());
+  }
+  for (size_t i = 0; i < plan->slot_count; i++) {
+    if (plan->slots[i].kind != SLOT_INTERMEDIATE) continue;
+    Step* step = &plan->steps[last[i] - 1];
+    ((int32_t*)step->last_used)[step->last_used_count++] = (int32_t)i;
+  }
+done:
+  mem_free(last);
+  mem_free(counts);
+  return status;
+}
+
+static bool dies_here(const Step* step, int32_t slot) {
+  for (size_t i = 0; i < step->last_used_count; i++) {
+    if (step->last_used[i] == slot) return true;
+  }
+  return false;
+}
+
+static size_t times_read(const Step* step, int32_t slot) {
+  size_t times = 0;
+  for (size_t i = 0; i < step->input_count; i++) times += step->inputs[i] == slot;
+  return times;
+}
+
+/* Which input's memory an output may take over, as the kernel allows: an intermediate that dies with this
+ * step. */
+static OrtStatus* plan_in_place(Planner* planner, Step* step) {
+  if (step->unit->kernel_entry == NULL || step->unit->kernel_entry->def->alias_count == 0) return NULL;
+  const OrtKernelDef* def = step->unit->kernel_entry->def;
+  int32_t* in_place = arena_calloc(planner->arena, step->output_count, sizeof *in_place);
+  if (in_place == NULL) return status_no_memory();
+  for (size_t i = 0; i < step->output_count; i++) in_place[i] = -1;
+  for (size_t i = 0; i < def->alias_count; i++) {
+    const KernelAlias* alias = &def->aliases[i];
+    if ((size_t)alias->input >= step->input_count || (size_t)alias->output >= step->output_count) continue;
+    int32_t input = step->inputs[alias->input], output = step->outputs[alias->output];
+    if (input < 0 || output < 0 || in_place[alias->output] >= 0) continue;
+    if (times_read(step, input) != 1 || !dies_here(step, input)) continue;
+    bool is_given_away = false;
+    for (size_t k = 0; k < step->output_count; k++) is_given_away = is_given_away || in_place[k] == input;
+    if (!is_given_away) in_place[alias->output] = input;
+  }
+  step->in_place = in_place;
+  return NULL;
+}
+
+static OrtStatus* plan_steps(Planner* planner) {
+  OrtStatus* status = NULL;
+  Plan* plan = planner->plan;
+  const OrtGraph* graph = planner->session->model->graph;
+  OrtNode** order = mem_calloc(graph->node_count, sizeof *order);
+  if (order == NULL) return status_no_memory();
+  size_t count = 0;
+  Unit* cycle = NULL;
+  TRY_DONE(graph_order(graph, order, &count, &cycle));
+  if (cycle != NULL || count != planner->session->unit_count)
+    TRY_DONE(status_new(ORT_FAIL, "the claims on the model's nodes have no order"));
+  plan->steps = arena_calloc(planner->arena, count, sizeof *plan->steps);
+  if (plan->steps == NULL) TRY_DONE(status_no_memory());
+  for (size_t i = 0; i < count; i++) TRY_DONE(plan_step(planner, node_unit(order[i])));
+  TRY_DONE(plan_lifetimes(planner));
+  for (size_t i = 0; i < count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
+done:
+  mem_free(order);
+  return status;
+}
+
+OrtStatus* plan_build(OrtSession* session) {
+  Planner planner = {.session = session, .plan = &session->plan, .arena = &session->arena};
+  const OrtGraph* graph = session->model->graph;
+  for (size_t i = 0; i < graph->values.capacity; i++) {
+    if (graph->values.entries[i].name != NULL) ((OrtValueInfo*)graph->values.entries[i].value)->slot = -1;
+  }
+  session->plan.slots = arena_calloc(&session->arena, graph->values.count, sizeof(Slot));
+  if (session->plan.slots == NULL) return status_no_memory();
+  if (graph->values.count > INT32_MAX)
+    return status_new(ORT_NOT_IMPLEMENTED, "the model has too many values");
+  TRY(plan_inputs(&planner));
+  TRY(plan_outputs(&planner));
+  return plan_steps(&planner);
+}

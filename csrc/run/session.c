@@ -1,0 +1,203 @@
+/* Sessions: made in one go, with everything undone if any part fails. */
+#include <string.h>
+
+#include "api_slots.h"
+#include "run/run.h"
+
+/* ---- EPs ---- */
+
+static OrtStatus* add_ep(OrtSession* session, const OrtEpDevice* const* devices, size_t count) {
+  SessionEp* ep = &session->eps[session->ep_count];
+  TRY(session_ep_open(session, devices, count, ep));
+  session->ep_count++;
+  for (size_t i = 0; i + 1 < session->ep_count; i++) {
+    if (strcmp(session->eps[i].name, ep->name) == 0)
+      return status_new(ORT_INVALID_ARGUMENT, "EP '%s' is given to the session twice", ep->name);
+  }
+  session->has_run_hooks = session->has_run_hooks || ep->on_run_start != NULL || ep->on_run_end != NULL;
+  session->is_serial = session->is_serial || !ep->is_concurrent;
+  return NULL;
+}
+
+/* The user's EPs in their order, then the CPU EP unless it was one of them or fallback is off. */
+static OrtStatus* add_eps(OrtSession* session) {
+  const OrtSessionOptions* options = session->options;
+  const OrtEpDevice** cpu = arena_alloc(&session->arena, sizeof *cpu);
+  session->eps = arena_calloc(&session->arena, options->ep_count + 1, sizeof *session->eps);
+  if (cpu == NULL || session->eps == NULL) return status_no_memory();
+  cpu[0] = env_cpu_device(session->env);
+  bool no_fallback = session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
+  bool has_cpu = false;
+  for (size_t i = 0; i < options->ep_count; i++) {
+    const EpSelection* selection = &options->eps[i];
+    has_cpu = has_cpu || (cpu[0] != NULL && selection->devices[0]->factory == cpu[0]->factory);
+    if (has_cpu && no_fallback)
+      return status_new(ORT_INVALID_ARGUMENT,
+                        "the CPU EP was added to the session, but session.disable_cpu_ep_fallback is 1");
+    TRY(add_ep(session, selection->devices, selection->count));
+  }
+  return has_cpu || no_fallback || cpu[0] == NULL ? NULL : add_ep(session, cpu, 1);
+}
+
+static OrtStatus* end_initialization(OrtSession* session) {
+  for (size_t i = 0; i < session->ep_count; i++) {
+    SessionEp* ep = &session->eps[i];
+    OrtStatus*(ORT_API_CALL * end)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, OnSessionInitializationEnd, 27);
+    OrtStatus* status = end != NULL ? end(ep->ep) : NULL;
+    if (status != NULL)
+      return ep_failure(status, "EP '%s': OrtEp::OnSessionInitializationEnd failed", ep->name);
+  }
+  return NULL;
+}
+
+/* ---- Making one ---- */
+
+static void set_logger(OrtSession* session) {
+  const OrtSessionOptions* options = session->options;
+  session->logger = session->env->logger;
+  if (options->logging_function != NULL) {
+    session->logger.function = options->logging_function;
+    session->logger.param = options->logging_param;
+  }
+  if (options->log_severity >= 0) session->logger.severity = (OrtLoggingLevel)options->log_severity;
+  if (options->log_id != NULL) session->logger.id = options->log_id;
+}
+
+static uint64_t hash_text(uint64_t hash, const char* text) {
+  for (; *text != '\0'; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+  return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* "ab","c" is not "a","bc" */
+}
+
+/* True if a node of the graph or its subgraphs has a name that starts with `prefix`. */
+static bool has_node_prefix(const OrtGraph* graph, const char* prefix) {
+  size_t length = strlen(prefix);
+  for (size_t i = 0; i < graph->node_count; i++) {
+    const OrtNode* node = graph->nodes[i];
+    if (strncmp(node->name, prefix, length) == 0) return true;
+    for (size_t k = 0; k < node->subgraph_count; k++) {
+      if (has_node_prefix(node->subgraphs[k], prefix)) return true;
+    }
+  }
+  return false;
+}
+
+/* A number for the model, so that fused nodes of two models have two names; none of the model's own nodes is
+ * called
+ * "<EP>_<number>_...". */
+static OrtStatus* hash_model(OrtSession* session) {
+  const OrtGraph* graph = session->model->graph;
+  uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), session->model->path);
+  for (size_t i = 0; i < graph->node_count; i++) {
+    hash = hash_text(hash_text(hash, graph->nodes[i]->op_type), graph->nodes[i]->name);
+    for (size_t k = 0; k < graph->nodes[i]->output_count; k++) {
+      if (graph->nodes[i]->outputs[k] != NULL) hash = hash_text(hash, graph->nodes[i]->outputs[k]->name);
+    }
+  }
+  for (size_t i = 0; i < session->ep_count; i++) {
+    char* prefix = str_format("%s_%llu_", session->eps[i].name, (unsigned long long)hash);
+    if (prefix == NULL) return status_no_memory();
+    if (has_node_prefix(graph, prefix)) {
+      hash = hash_text(hash, prefix);
+      i = (size_t)-1; /* all EPs once more */
+    }
+    mem_free(prefix);
+  }
+  session->model_hash = hash;
+  return NULL;
+}
+
+static OrtStatus* check_cancelled(const OrtSessionOptions* user_options) {
+  if (user_options == NULL || !atomic_load(&user_options->load_cancelled)) return NULL;
+  return status_new(ORT_MODEL_LOAD_CANCELED, "loading the model was cancelled");
+}
+
+static OrtStatus* load(OrtSession* session, const ModelSource* source,
+                       const OrtSessionOptions* user_options) {
+  TRY(model_read(source, &session->model));
+  TRY(session_adapt_model(session));
+  TRY(model_lift_constants(session->model));
+  TRY(check_cancelled(user_options));
+  TRY(add_eps(session));
+  TRY(hash_model(session));
+  TRY(partition_model(session));
+  TRY(check_cancelled(user_options));
+  TRY(compile_units(session));
+  TRY(plan_build(session));
+  if (session->records_assignment) TRY(assignment_record(session));
+  if (session->has_run_hooks) TRY(api_CreateRunOptions(&session->default_run_options));
+  TRY(check_cancelled(user_options));
+  return end_initialization(session);
+}
+
+/* releases everything, newest first; also a session that was made half way. */
+static void session_free(OrtSession* session) {
+  for (size_t i = 0; i < SESSION_FRAMES; i++) frame_free(session->frames[i]);
+  for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
+  for (size_t i = session->ep_count; i-- > 0;) session_ep_close(&session->eps[i]);
+  name_map_release(&session->plan.input_names);
+  name_map_release(&session->plan.output_names);
+  api_ReleaseRunOptions(session->default_run_options);
+  model_release(session->model);
+  mem_free(session->units);
+  arena_release(&session->arena);
+  session_options_release(session->options);
+  pthread_mutex_destroy(&session->serial);
+  env_release(session->env);
+  mem_free(session);
+}
+
+static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtSessionOptions* options,
+                              OrtSession** out) {
+  OrtSession* session = mem_calloc(1, sizeof *session);
+  OrtSessionOptions* own_options = session_options_copy(options);
+  if (session == NULL || own_options == NULL) {
+    mem_free(session);
+    session_options_release(own_options);
+    return status_no_memory();
+  }
+  session->env = (OrtEnv*)env;
+  env_retain(session->env);
+  session->options = own_options;
+  pthread_mutex_init(&session->serial, NULL);
+  set_logger(session);
+  session->records_assignment =
+      session_options_config(own_options, "session.record_ep_graph_assignment_info", "0")[0] == '1';
+  source->folder =
+      session_options_config(own_options, "session.model_external_initializers_file_folder_path", NULL);
+  if (source->data != NULL)
+    source->copy_data =
+        session_options_config(own_options, "session.use_ort_model_bytes_directly", "0")[0] != '1';
+  OrtStatus* status = load(session, source, options);
+  if (status != NULL) {
+    session_free(session);
+    return status;
+  }
+  *out = session;
+  return NULL;
+}
+
+/* gives (caller releases with ReleaseSession). keeps alive the environment; copies the options. */
+OrtStatus* ORT_API_CALL api_CreateSession(const OrtEnv* env, const ORTCHAR_T* model_path,
+                                          const OrtSessionOptions* options, OrtSession** out) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(model_path);
+  REQUIRE_ARG(out);
+  ModelSource source = {.path = model_path};
+  return session_new(env, &source, options, out);
+}
+
+/* gives (caller releases with ReleaseSession). copies `model_data`; borrows it until the session is released
+ * when session.use_ort_model_bytes_directly is 1. */
+OrtStatus* ORT_API_CALL api_CreateSessionFromArray(const OrtEnv* env, const void* model_data,
+                                                   size_t model_data_length, const OrtSessionOptions* options,
+                                                   OrtSession** out) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(model_data);
+  REQUIRE_ARG(out);
+  ModelSource source = {.data = model_data, .size = model_data_length};
+  return session_new(env, &source, options, out);
+}
+
+void ORT_API_CALL api_ReleaseSession(OrtSession* input) {
+  if (input != NULL) session_free(input);
+}

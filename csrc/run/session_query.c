@@ -1,0 +1,249 @@
+/* What a session tells about itself, and the options that can change while it lives. */
+#include <string.h>
+
+#include "api_slots.h"
+#include "ort_abi_host.h"
+#include "run/run.h"
+
+/* ---- Inputs and outputs ---- */
+
+OrtStatus* ORT_API_CALL api_SessionGetInputCount(const OrtSession* session, size_t* out) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(out);
+  *out = session->plan.required_count;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOutputCount(const OrtSession* session, size_t* out) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(out);
+  *out = session->plan.output_count;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerCount(const OrtSession* session, size_t* out) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(out);
+  *out = session->plan.input_count - session->plan.required_count;
+  return NULL;
+}
+
+static OrtStatus* find_value(const OrtSession* session, size_t index, bool is_output, bool is_overridable,
+                             const char* slot, const OrtValueInfo** out) {
+  const Plan* plan = &session->plan;
+  size_t count = is_output        ? plan->output_count
+                 : is_overridable ? plan->input_count - plan->required_count
+                                  : plan->required_count;
+  if (index >= count)
+    return status_new(ORT_INVALID_ARGUMENT, "%s: index %zu is not below %zu", slot, index, count);
+  *out = is_output ? plan->outputs[index].value
+                   : plan->inputs[index + (is_overridable ? plan->required_count : 0)].value;
+  return NULL;
+}
+
+static OrtStatus* give_type(const OrtValueInfo* value, const char* slot, OrtTypeInfo** out) {
+  if (value->type == NULL) return status_new(ORT_FAIL, "%s: the type of '%s' is unknown", slot, value->name);
+  OrtTypeInfo* copy = type_info_copy(NULL, value->type);
+  if (copy == NULL) return status_no_memory();
+  *out = copy;
+  return NULL;
+}
+
+static OrtStatus* give_name(const OrtValueInfo* value, OrtAllocator* allocator, char** out) {
+  size_t size = strlen(value->name) + 1;
+  char* copy = allocator_alloc(allocator, size);
+  if (copy == NULL) return status_no_memory();
+  memcpy(copy, value->name, size);
+  *out = copy;
+  return NULL;
+}
+
+/* The next three give (caller releases with ReleaseTypeInfo). */
+OrtStatus* ORT_API_CALL api_SessionGetInputTypeInfo(const OrtSession* session, size_t index,
+                                                    OrtTypeInfo** type_info) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(type_info);
+  const OrtValueInfo* value = NULL;
+  TRY(find_value(session, index, false, false, "SessionGetInputTypeInfo", &value));
+  return give_type(value, "SessionGetInputTypeInfo", type_info);
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOutputTypeInfo(const OrtSession* session, size_t index,
+                                                     OrtTypeInfo** type_info) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(type_info);
+  const OrtValueInfo* value = NULL;
+  TRY(find_value(session, index, true, false, "SessionGetOutputTypeInfo", &value));
+  return give_type(value, "SessionGetOutputTypeInfo", type_info);
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
+                                                                     OrtTypeInfo** type_info) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(type_info);
+  const OrtValueInfo* value = NULL;
+  TRY(find_value(session, index, false, true, "SessionGetOverridableInitializerTypeInfo", &value));
+  return give_type(value, "SessionGetOverridableInitializerTypeInfo", type_info);
+}
+
+/* The next three give (caller releases with AllocatorFree of `allocator`). */
+OrtStatus* ORT_API_CALL api_SessionGetInputName(const OrtSession* session, size_t index,
+                                                OrtAllocator* allocator, char** value) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(allocator);
+  REQUIRE_ARG(value);
+  const OrtValueInfo* input = NULL;
+  TRY(find_value(session, index, false, false, "SessionGetInputName", &input));
+  return give_name(input, allocator, value);
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOutputName(const OrtSession* session, size_t index,
+                                                 OrtAllocator* allocator, char** value) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(allocator);
+  REQUIRE_ARG(value);
+  const OrtValueInfo* output = NULL;
+  TRY(find_value(session, index, true, false, "SessionGetOutputName", &output));
+  return give_name(output, allocator, value);
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerName(const OrtSession* session, size_t index,
+                                                                 OrtAllocator* allocator, char** value) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(allocator);
+  REQUIRE_ARG(value);
+  const OrtValueInfo* initializer = NULL;
+  TRY(find_value(session, index, false, true, "SessionGetOverridableInitializerName", &initializer));
+  return give_name(initializer, allocator, value);
+}
+
+/* gives (caller releases with ReleaseModelMetadata). */
+OrtStatus* ORT_API_CALL api_SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(out);
+  return api_Graph_GetModelMetadata(session->model->graph, out);
+}
+
+/* ---- Where inputs and outputs live ---- */
+
+static OrtStatus* check_count(size_t given, size_t has, const char* slot) {
+  if (given == has) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT, "%s: room for %zu, but the session has %zu", slot, given, has);
+}
+
+/* borrows. All are in host memory so far. */
+OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForInputs(const OrtSession* session,
+                                                          const OrtMemoryInfo** inputs_memory_info,
+                                                          size_t num_inputs) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(inputs_memory_info);
+  TRY(check_count(num_inputs, session->plan.required_count, "SessionGetMemoryInfoForInputs"));
+  for (size_t i = 0; i < num_inputs; i++) inputs_memory_info[i] = &memory_info_cpu;
+  return NULL;
+}
+
+OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForOutputs(const OrtSession* session,
+                                                           const OrtMemoryInfo** outputs_memory_info,
+                                                           size_t num_outputs) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(outputs_memory_info);
+  TRY(check_count(num_outputs, session->plan.output_count, "SessionGetMemoryInfoForOutputs"));
+  for (size_t i = 0; i < num_outputs; i++) outputs_memory_info[i] = &memory_info_cpu;
+  return NULL;
+}
+
+static bool step_has_slot(const int32_t* slots, size_t count, int32_t slot) {
+  for (size_t i = 0; i < count; i++) {
+    if (slots[i] == slot) return true;
+  }
+  return false;
+}
+
+/* borrows. For each input the device of the first EP that reads it; NULL: nobody does. */
+OrtStatus* ORT_API_CALL api_SessionGetEpDeviceForInputs(const OrtSession* session,
+                                                        const OrtEpDevice** inputs_ep_devices,
+                                                        size_t num_inputs) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(inputs_ep_devices);
+  const Plan* plan = &session->plan;
+  TRY(check_count(num_inputs, plan->required_count, "SessionGetEpDeviceForInputs"));
+  for (size_t i = 0; i < num_inputs; i++) {
+    inputs_ep_devices[i] = NULL;
+    for (size_t k = 0; k < plan->step_count && inputs_ep_devices[i] == NULL; k++) {
+      const Step* step = &plan->steps[k];
+      if (step_has_slot(step->inputs, step->input_count, plan->inputs[i].slot))
+        inputs_ep_devices[i] = step->unit->ep->devices[0];
+    }
+  }
+  return NULL;
+}
+
+/* borrows. For each output the device of the EP that makes it; NULL: it is an input or a constant. */
+OrtStatus* ORT_API_CALL api_SessionGetEpDeviceForOutputs(const OrtSession* session,
+                                                         const OrtEpDevice** outputs_ep_devices,
+                                                         size_t num_outputs) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(outputs_ep_devices);
+  const Plan* plan = &session->plan;
+  TRY(check_count(num_outputs, plan->output_count, "SessionGetEpDeviceForOutputs"));
+  for (size_t i = 0; i < num_outputs; i++) {
+    outputs_ep_devices[i] = NULL;
+    for (size_t k = 0; k < plan->step_count && outputs_ep_devices[i] == NULL; k++) {
+      const Step* step = &plan->steps[k];
+      if (step_has_slot(step->outputs, step->output_count, plan->outputs[i].slot))
+        outputs_ep_devices[i] = step->unit->ep->devices[0];
+    }
+  }
+  return NULL;
+}
+
+/* ---- Options that change while the session lives ---- */
+
+/* Every EP that takes dynamic options gets all of them. borrows. */
+OrtStatus* ORT_API_CALL api_SetEpDynamicOptions(OrtSession* sess, const char* const* keys,
+                                                const char* const* values, size_t kv_len) {
+  REQUIRE_ARG(sess);
+  REQUIRE_ARG(keys);
+  REQUIRE_ARG(values);
+  if (kv_len == 0) return status_new(ORT_INVALID_ARGUMENT, "SetEpDynamicOptions: there are no options");
+  for (size_t i = 0; i < kv_len; i++) {
+    if (keys[i] == NULL || keys[i][0] == '\0' || values[i] == NULL)
+      return status_new(ORT_INVALID_ARGUMENT, "SetEpDynamicOptions: option %zu has no key or no value", i);
+  }
+  for (size_t i = 0; i < sess->ep_count; i++) {
+    SessionEp* ep = &sess->eps[i];
+    OrtStatus*(ORT_API_CALL * set)(OrtEp*, const char* const*, const char* const*, size_t) =
+        GUARD_SLOT(ep->ep, ep->version, SetDynamicOptions, 23);
+    OrtStatus* status = set != NULL ? set(ep->ep, keys, values, kv_len) : NULL;
+    if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::SetDynamicOptions failed", ep->name);
+  }
+  return NULL;
+}
+
+/* ---- The plan ---- */
+
+ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session) {
+  return session != NULL ? session->plan.step_count : 0;
+}
+
+ORT_ABI_EXPORT OrtStatus* ortabi_session_step(const OrtSession* session, size_t index, OrtAbiPlanStep* step) {
+  REQUIRE_ARG(session);
+  REQUIRE_ARG(step);
+  if (index >= session->plan.step_count)
+    return status_new(ORT_INVALID_ARGUMENT, "ortabi_session_step: index %zu is not below %zu", index,
+                      session->plan.step_count);
+  const Step* source = &session->plan.steps[index];
+  const Unit* unit = source->unit;
+  *step = (OrtAbiPlanStep){.ep_name = unit->ep->name,
+                           .node_name = unit->node->name,
+                           .op_type = unit->node->op_type,
+                           .domain = unit->node->domain,
+                           .original_nodes = unit->node_count,
+                           .runs = atomic_load(&source->runs),
+                           .nanoseconds = atomic_load(&source->nanoseconds)};
+  return NULL;
+}
+
+ORT_ABI_EXPORT void ortabi_session_set_timing(OrtSession* session, bool on) {
+  if (session != NULL) atomic_store(&session->is_timing, on);
+}
