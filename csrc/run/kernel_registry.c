@@ -115,10 +115,15 @@ static bool types_overlap(const OrtKernelDef* a, const OrtKernelDef* b) {
   return true;
 }
 
+/* As in stock ORT: an open range says only that the kernel knows the version it starts with. */
+static int last_version(const OrtKernelDef* def) {
+  return def->since_end == INT_MAX ? def->since_start : def->since_end;
+}
+
 /* Nothing tells two conflicting definitions apart: which kernel a node gets would be a matter of luck. */
 static bool defs_conflict(const OrtKernelDef* a, const OrtKernelDef* b) {
   return strcmp(a->domain, b->domain) == 0 && strcmp(a->ep_name, b->ep_name) == 0 &&
-         a->since_start <= b->since_end && b->since_start <= a->since_end && types_overlap(a, b) &&
+         a->since_start <= last_version(b) && b->since_start <= last_version(a) && types_overlap(a, b) &&
          same_aliases(a, b) && same_mem_types(a, b);
 }
 
@@ -153,10 +158,8 @@ static bool same_domain(const char* a, const char* b) {
   return strcmp(a, b) == 0;
 }
 
-/* As in stock ORT: an open range says only that the kernel knows the version it starts with. */
 static bool version_fits(const OrtKernelDef* def, int since_version) {
-  if (def->since_start == since_version) return true;
-  return def->since_end != INT_MAX && def->since_start <= since_version && since_version <= def->since_end;
+  return def->since_start <= since_version && since_version <= last_version(def);
 }
 
 /* UNDEFINED: no such value, its type is unknown, or it is not a tensor. */
