@@ -11,13 +11,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from abigen import native_build
 
 from .conftest import CC, ROOT
 
-PROGRAMS = sorted(
-    path for pattern in ("test_*.c", "unit_*.c") for path in (ROOT / "tests" / "c").glob(pattern)
-)
+FOLDER = ROOT / "tests" / "c"
+PROGRAMS = sorted([*FOLDER.glob("test_*.c"), *FOLDER.glob("unit_*.c")])
 SANITIZERS = "address,undefined"
 RUNTIME = {
     "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
@@ -50,13 +50,9 @@ def test_c_program(source: Path, sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, nothing is undefined."""
     program = tmp_path / source.stem
     build_program(source, sanitized_dir, program)
+    environment = {**os.environ, **RUNTIME}
     done = subprocess.run(
-        [str(program)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **RUNTIME},
-        cwd=tmp_path,
-        check=False,
+        [program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "0 failed checks" in done.stdout
