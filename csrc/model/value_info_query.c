@@ -147,15 +147,21 @@ void ORT_API_CALL api_ReleaseExternalInitializerInfo(OrtExternalInitializerInfo*
   mem_free(input);
 }
 
+/* These three cannot carry a status: NULL is logged. */
+static bool has_info(const OrtExternalInitializerInfo* info, const char* slot) {
+  if (info == NULL) log_unreported(slot, "argument 'info' is NULL");
+  return info != NULL;
+}
+
 const ORTCHAR_T* ORT_API_CALL
 api_ExternalInitializerInfo_GetFilePath(const OrtExternalInitializerInfo* info) {
-  return info != NULL ? info->file_path : NULL;
+  return has_info(info, slot_of(__func__)) ? info->file_path : NULL;
 }
 
 int64_t ORT_API_CALL api_ExternalInitializerInfo_GetFileOffset(const OrtExternalInitializerInfo* info) {
-  return info != NULL ? info->offset : 0;
+  return has_info(info, slot_of(__func__)) ? info->offset : 0;
 }
 
 size_t ORT_API_CALL api_ExternalInitializerInfo_GetByteSize(const OrtExternalInitializerInfo* info) {
-  return info != NULL ? info->size : 0;
+  return has_info(info, slot_of(__func__)) ? info->size : 0;
 }
