@@ -56,7 +56,8 @@ OrtStatus* ORT_API_CALL api_OpAttr_GetTensorAttributeAsOrtValue(const OrtOpAttr*
 
 /* ---- ReadOpAttr ---- */
 
-/* Bytes that ReadOpAttr writes: strings with their NULs, one after the other. */
+/* Bytes that ReadOpAttr writes: several strings with their NULs, one after the other; one string without, as
+ * stock ORT does. */
 static size_t attribute_bytes(const OrtOpAttr* attribute) {
   size_t bytes = 0;
   switch (attribute->type) {
@@ -69,7 +70,7 @@ static size_t attribute_bytes(const OrtOpAttr* attribute) {
     case ORT_OP_ATTR_FLOATS:
       return attribute->count * sizeof(float);
     case ORT_OP_ATTR_STRING:
-      return attribute->count + 1;
+      return attribute->count;
     default: /* STRINGS */
       for (size_t i = 0; i < attribute->count; i++) bytes += attribute->string_lengths[i] + 1;
       return bytes;
