@@ -1,7 +1,5 @@
 /* Operators that make one element of two (or of as many as there are inputs), with broadcasting. */
-#include <stdlib.h>
 #include <string.h>
-#include <tgmath.h>
 
 #include "kernels.h"
 
@@ -97,128 +95,98 @@ static OrtStatus* compute_variadic(const CpuKernel* kernel, OrtKernelContext* co
   return status;
 }
 
-/* ---- Loops ---- */
-
-#define ROW(load, store_as, x_type, expression, check) \
-  if (a_step && b_step) {                              \
-    for (int64_t i = 0; i < count; i++) {              \
-      x_type x = load(a[i]), y = load(b[i]);           \
-      check;                                           \
-      out[i] = store_as(expression);                   \
-    }                                                  \
-  } else if (a_step) {                                 \
-    x_type y = load(b[0]);                             \
-    for (int64_t i = 0; i < count; i++) {              \
-      x_type x = load(a[i]);                           \
-      check;                                           \
-      out[i] = store_as(expression);                   \
-    }                                                  \
-  } else {                                             \
-    x_type x = load(a[0]);                             \
-    for (int64_t i = 0; i < count; i++) {              \
-      x_type y = load(b[i]);                           \
-      check;                                           \
-      out[i] = store_as(expression);                   \
-    }                                                  \
-  }
+/* ---- Loops: the expression makes the result of x and y; `check` may leave the loop ---- */
 
 #define DEFINE_LOOP(op, suffix, stored, computed, result, load, store, expression, check)          \
   static const char* op##_##suffix(const void* a_, int64_t a_step, const void* b_, int64_t b_step, \
                                    void* out_, int64_t count) {                                    \
     const stored *a = a_, *b = b_;                                                                 \
     result* out = out_;                                                                            \
-    ROW(load, (result)store, computed, expression, check)                                          \
+    computed x = load(a[0]), y = load(b[0]);                                                       \
+    if (a_step && b_step) {                                                                        \
+      for (int64_t i = 0; i < count; i++) {                                                        \
+        x = load(a[i]), y = load(b[i]);                                                            \
+        check;                                                                                     \
+        out[i] = (result)store(expression);                                                        \
+      }                                                                                            \
+    } else if (a_step) {                                                                           \
+      for (int64_t i = 0; i < count; i++) {                                                        \
+        x = load(a[i]);                                                                            \
+        check;                                                                                     \
+        out[i] = (result)store(expression);                                                        \
+      }                                                                                            \
+    } else {                                                                                       \
+      for (int64_t i = 0; i < count; i++) {                                                        \
+        y = load(b[i]);                                                                            \
+        check;                                                                                     \
+        out[i] = (result)store(expression);                                                        \
+      }                                                                                            \
+    }                                                                                              \
     return NULL;                                                                                   \
   }
 
-#define REAL_LOOP(op, s, stored, computed, load, store, expression) \
+/* float16 and bfloat16 compute in float and round once. */
+#define REAL_LOOP(op, s, type, stored, computed, load, store, expression) \
   DEFINE_LOOP(op, s, stored, computed, stored, load, store, expression, (void)0)
-#define INTEGER_LOOP(op, s, type, expression, check) \
-  DEFINE_LOOP(op, s, type, type, type, CPU_SAME, CPU_SAME, expression, check)
-#define TEST_LOOP(op, s, stored, computed, load, expression) \
+#define INTEGER_LOOP(op, s, type, stored, wrapping, smallest, expression) \
+  DEFINE_LOOP(op, s, stored, stored, stored, CPU_SAME, CPU_SAME, expression, (void)0)
+#define WRAPPING_LOOP(op, s, type, stored, wrapping, smallest, expression) \
+  DEFINE_LOOP(op, s, stored, wrapping, stored, (wrapping), CPU_SAME, expression, (void)0)
+#define REAL_TEST(op, s, type, stored, computed, load, store, expression) \
   DEFINE_LOOP(op, s, stored, computed, uint8_t, load, CPU_SAME, expression, (void)0)
-
-/* Arithmetic: integers wrap, so they compute unsigned. */
-#define ADD_REAL(s, t, stored, computed, load, store) REAL_LOOP(add, s, stored, computed, load, store, x + y)
-#define SUB_REAL(s, t, stored, computed, load, store) REAL_LOOP(sub, s, stored, computed, load, store, x - y)
-#define MUL_REAL(s, t, stored, computed, load, store) REAL_LOOP(mul, s, stored, computed, load, store, x* y)
-#define DIV_REAL(s, t, stored, computed, load, store) REAL_LOOP(div, s, stored, computed, load, store, x / y)
-#define ADD_INTEGER(s, t, type, wrapping, smallest) \
-  INTEGER_LOOP(add, s, type, (wrapping)x + (wrapping)y, (void)0)
-#define SUB_INTEGER(s, t, type, wrapping, smallest) \
-  INTEGER_LOOP(sub, s, type, (wrapping)x - (wrapping)y, (void)0)
-#define MUL_INTEGER(s, t, type, wrapping, smallest) \
-  INTEGER_LOOP(mul, s, type, (wrapping)x*(wrapping)y, (void)0)
+#define INTEGER_TEST(op, s, type, stored, wrapping, smallest, expression) \
+  DEFINE_LOOP(op, s, stored, stored, uint8_t, CPU_SAME, CPU_SAME, expression, (void)0)
 
 /* The processor traps on both of these. */
 #define CHECK_ZERO \
   if (y == 0) return "integer division by zero"
-#define CHECK_SIGNED(smallest)                   \
-  if (y == 0) return "integer division by zero"; \
+#define CHECK_SIGNED(smallest) \
+  CHECK_ZERO;                  \
   if (y == -1 && x == (smallest)) return "integer overflow: the smallest value divided by -1"
-#define DIV_SIGNED(s, t, type, wrapping, smallest)   INTEGER_LOOP(div, s, type, x / y, CHECK_SIGNED(smallest))
-#define DIV_UNSIGNED(s, t, type, wrapping, smallest) INTEGER_LOOP(div, s, type, x / y, CHECK_ZERO)
+#define SIGNED_DIVISION(op, s, type, stored, wrapping, smallest, ...) \
+  DEFINE_LOOP(op, s, stored, stored, stored, CPU_SAME, CPU_SAME, x / y, CHECK_SIGNED(smallest))
+#define UNSIGNED_DIVISION(op, s, type, stored, ...) \
+  DEFINE_LOOP(op, s, stored, stored, stored, CPU_SAME, CPU_SAME, x / y, CHECK_ZERO)
 
-/* A NaN on either side is the result. */
-#define MAX_REAL(s, t, stored, computed, load, store) \
-  REAL_LOOP(max, s, stored, computed, load, store, x > y || x != x ? x : y)
-#define MIN_REAL(s, t, stored, computed, load, store) \
-  REAL_LOOP(min, s, stored, computed, load, store, x < y || x != x ? x : y)
-#define MAX_INTEGER(s, t, type, wrapping, smallest) INTEGER_LOOP(max, s, type, x > y ? x : y, (void)0)
-#define MIN_INTEGER(s, t, type, wrapping, smallest) INTEGER_LOOP(min, s, type, x < y ? x : y, (void)0)
+/* clang-format off */
+#define ARITHMETIC(op, expression) \
+  CPU_REAL_TYPES(REAL_LOOP, op, expression) CPU_INTEGER_TYPES(WRAPPING_LOOP, op, expression)
+#define COMPARISON(op, expression) \
+  CPU_REAL_TYPES(REAL_TEST, op, expression) CPU_INTEGER_TYPES(INTEGER_TEST, op, expression)
 
-#define EQUAL_REAL(s, t, stored, computed, load, store)   TEST_LOOP(equal, s, stored, computed, load, x == y)
-#define LESS_REAL(s, t, stored, computed, load, store)    TEST_LOOP(less, s, stored, computed, load, x < y)
-#define GREATER_REAL(s, t, stored, computed, load, store) TEST_LOOP(greater, s, stored, computed, load, x > y)
-#define EQUAL_INTEGER(s, t, type, wrapping, smallest)     TEST_LOOP(equal, s, type, type, CPU_SAME, x == y)
-#define LESS_INTEGER(s, t, type, wrapping, smallest)      TEST_LOOP(less, s, type, type, CPU_SAME, x < y)
-#define GREATER_INTEGER(s, t, type, wrapping, smallest)   TEST_LOOP(greater, s, type, type, CPU_SAME, x > y)
-
-#define ALL_TYPES(real, integer) \
-  CPU_REAL_TYPES(real)           \
-  CPU_SIGNED_TYPES(integer)      \
-  CPU_UNSIGNED_TYPES(integer)
-
-ALL_TYPES(ADD_REAL, ADD_INTEGER)
-ALL_TYPES(SUB_REAL, SUB_INTEGER)
-ALL_TYPES(MUL_REAL, MUL_INTEGER)
-CPU_REAL_TYPES(DIV_REAL)
-CPU_SIGNED_TYPES(DIV_SIGNED)
-CPU_UNSIGNED_TYPES(DIV_UNSIGNED)
-ALL_TYPES(MAX_REAL, MAX_INTEGER)
-ALL_TYPES(MIN_REAL, MIN_INTEGER)
-ALL_TYPES(EQUAL_REAL, EQUAL_INTEGER)
-ALL_TYPES(LESS_REAL, LESS_INTEGER)
-ALL_TYPES(GREATER_REAL, GREATER_INTEGER)
-TEST_LOOP(equal, b, uint8_t, bool, CPU_SAME, x == y)
-TEST_LOOP(and, b, uint8_t, bool, CPU_SAME, x&& y)
-TEST_LOOP(or, b, uint8_t, bool, CPU_SAME, x || y)
+ARITHMETIC(add, x + y)
+ARITHMETIC(sub, x - y)
+ARITHMETIC(mul, x * y)
+CPU_REAL_TYPES(REAL_LOOP, div, x / y)
+CPU_SIGNED_TYPES(SIGNED_DIVISION, div)
+CPU_UNSIGNED_TYPES(UNSIGNED_DIVISION, div)
+CPU_REAL_TYPES(REAL_LOOP, max, x > y || x != x ? x : y) /* a NaN on either side is the result */
+CPU_REAL_TYPES(REAL_LOOP, min, x < y || x != x ? x : y)
+CPU_INTEGER_TYPES(INTEGER_LOOP, max, x > y ? x : y)
+CPU_INTEGER_TYPES(INTEGER_LOOP, min, x < y ? x : y)
+COMPARISON(equal, x == y)
+COMPARISON(less, x < y)
+COMPARISON(greater, x > y)
+INTEGER_TEST(equal, b, BOOL, uint8_t, , , !x == !y)
+INTEGER_TEST(and, b, BOOL, uint8_t, , , x && y)
+INTEGER_TEST(or, b, BOOL, uint8_t, , , x || y)
+/* clang-format on */
 
 /* ---- The operators' tables ---- */
-
-#define ENTRY(op, s, t)          [CPU_TYPE(t)] = op##_##s,
-#define ADD_ENTRY(s, t, ...)     ENTRY(add, s, t)
-#define SUB_ENTRY(s, t, ...)     ENTRY(sub, s, t)
-#define MUL_ENTRY(s, t, ...)     ENTRY(mul, s, t)
-#define DIV_ENTRY(s, t, ...)     ENTRY(div, s, t)
-#define MAX_ENTRY(s, t, ...)     ENTRY(max, s, t)
-#define MIN_ENTRY(s, t, ...)     ENTRY(min, s, t)
-#define EQUAL_ENTRY(s, t, ...)   ENTRY(equal, s, t)
-#define LESS_ENTRY(s, t, ...)    ENTRY(less, s, t)
-#define GREATER_ENTRY(s, t, ...) ENTRY(greater, s, t)
 
 #define BINARY(name, compute, result_size, ...)                   \
   static const BinaryOp name##_op = {result_size, {__VA_ARGS__}}; \
   const CpuKernelClass cpu_##name = {sizeof(CpuKernel), NULL, compute, NULL, &name##_op};
+#define NUMBERS(op) CPU_REAL_TYPES(CPU_ENTRY, op) CPU_INTEGER_TYPES(CPU_ENTRY, op)
 
-BINARY(add, compute_binary, 0, ALL_TYPES(ADD_ENTRY, ADD_ENTRY))
-BINARY(sub, compute_binary, 0, ALL_TYPES(SUB_ENTRY, SUB_ENTRY))
-BINARY(mul, compute_binary, 0, ALL_TYPES(MUL_ENTRY, MUL_ENTRY))
-BINARY(div, compute_binary, 0, ALL_TYPES(DIV_ENTRY, DIV_ENTRY))
-BINARY(max, compute_variadic, 0, ALL_TYPES(MAX_ENTRY, MAX_ENTRY))
-BINARY(min, compute_variadic, 0, ALL_TYPES(MIN_ENTRY, MIN_ENTRY))
-BINARY(equal, compute_binary, 1, ALL_TYPES(EQUAL_ENTRY, EQUAL_ENTRY)[CPU_TYPE(BOOL)] = equal_b)
-BINARY(less, compute_binary, 1, ALL_TYPES(LESS_ENTRY, LESS_ENTRY))
-BINARY(greater, compute_binary, 1, ALL_TYPES(GREATER_ENTRY, GREATER_ENTRY))
-BINARY(and, compute_binary, 1, [CPU_TYPE(BOOL)] = and_b)
-BINARY(or, compute_binary, 1, [CPU_TYPE(BOOL)] = or_b)
+BINARY(add, compute_binary, 0, NUMBERS(add))
+BINARY(sub, compute_binary, 0, NUMBERS(sub))
+BINARY(mul, compute_binary, 0, NUMBERS(mul))
+BINARY(div, compute_binary, 0, NUMBERS(div))
+BINARY(max, compute_variadic, 0, NUMBERS(max))
+BINARY(min, compute_variadic, 0, NUMBERS(min))
+BINARY(equal, compute_binary, 1, NUMBERS(equal) CPU_ENTRY(equal, b, BOOL))
+BINARY(less, compute_binary, 1, NUMBERS(less))
+BINARY(greater, compute_binary, 1, NUMBERS(greater))
+BINARY(and, compute_binary, 1, CPU_ENTRY(and, b, BOOL))
+BINARY(or, compute_binary, 1, CPU_ENTRY(or, b, BOOL))

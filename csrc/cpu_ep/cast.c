@@ -22,44 +22,35 @@ typedef struct Widened {
     for (int64_t i = 0; i < count; i++) block->member[i] = load(source[i]); \
   } while (0)
 
-#define WIDEN_REAL(s, t, stored, computed, load, store) \
-  case CPU_TYPE(t):                                     \
-    block->kind = AS_DOUBLE;                            \
-    WIDEN(stored, d, load);                             \
+#define WIDEN_REAL(op, s, type, stored, computed, load, store, ...) \
+  case CPU_TYPE(type):                                              \
+    block->kind = AS_DOUBLE;                                        \
+    WIDEN(stored, d, load);                                         \
     break;
-#define WIDEN_INTEGER(s, t, type, wrapping, smallest) \
-  case CPU_TYPE(t):                                   \
-    block->kind = AS_INT64;                           \
-    WIDEN(type, i, CPU_SAME);                         \
+#define WIDEN_INTEGER(op, s, type, stored, ...) \
+  case CPU_TYPE(type):                          \
+    block->kind = AS_INT64;                     \
+    WIDEN(stored, i, (int64_t));                \
     break;
 #define TO_BIT(x) ((x) != 0)
 
 static void widen(ONNXTensorElementDataType type, const void* from, int64_t count, Widened* block) {
   switch (type) {
-    CPU_REAL_TYPES(WIDEN_REAL)
-    CPU_SIGNED_TYPES(WIDEN_INTEGER)
-    WIDEN_INTEGER(u8, UINT8, uint8_t, , )
-    WIDEN_INTEGER(u16, UINT16, uint16_t, , )
-    WIDEN_INTEGER(u32, UINT32, uint32_t, , )
-    case CPU_TYPE(UINT64):
-      block->kind = AS_UINT64;
-      WIDEN(uint64_t, u, CPU_SAME);
-      break;
+    CPU_REAL_TYPES(WIDEN_REAL, )
+    CPU_INTEGER_TYPES(WIDEN_INTEGER, )
     default:
       block->kind = AS_INT64;
       WIDEN(uint8_t, i, TO_BIT);
       break;
   }
+  if (type == CPU_TYPE(UINT64)) block->kind = AS_UINT64; /* the same bits */
 }
 
-/* Towards zero. What does not fit is undefined in ONNX; here it is the smallest value, as the processor has
- * it. */
-static int64_t integer_of(double value) {
-  return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
-}
-
-static uint64_t unsigned_of(double value) {
-  return value >= 0x1p63 && value < 0x1p64 ? (uint64_t)value : (uint64_t)integer_of(value);
+/* Towards zero, modulo 2^64. What does not fit is undefined in ONNX; here it is the smallest int64, as the
+ * processor has it. */
+static uint64_t integer_of(double value) {
+  if (value >= 0x1p63 && value < 0x1p64) return (uint64_t)value;
+  return value >= -0x1p63 && value < 0x1p63 ? (uint64_t)(int64_t)value : (uint64_t)INT64_MIN;
 }
 
 #define NARROW(type, i_store, u_store, d_store)                                   \
@@ -73,9 +64,9 @@ static uint64_t unsigned_of(double value) {
       for (int64_t i = 0; i < count; i++) target[i] = (type)d_store(block->d[i]); \
   } while (0)
 
-#define NARROW_INTEGER(s, t, type, wrapping, smallest) \
-  case CPU_TYPE(t):                                    \
-    NARROW(type, CPU_SAME, CPU_SAME, integer_of);      \
+#define NARROW_INTEGER(op, s, type, stored, ...)    \
+  case CPU_TYPE(type):                              \
+    NARROW(stored, CPU_SAME, CPU_SAME, integer_of); \
     break;
 
 static void narrow(const Widened* block, int64_t count, ONNXTensorElementDataType type, void* to) {
@@ -92,13 +83,7 @@ static void narrow(const Widened* block, int64_t count, ONNXTensorElementDataTyp
     case CPU_TYPE(DOUBLE):
       NARROW(double, CPU_SAME, CPU_SAME, CPU_SAME);
       break;
-      CPU_SIGNED_TYPES(NARROW_INTEGER)
-      NARROW_INTEGER(u8, UINT8, uint8_t, , )
-      NARROW_INTEGER(u16, UINT16, uint16_t, , )
-      NARROW_INTEGER(u32, UINT32, uint32_t, , )
-    case CPU_TYPE(UINT64):
-      NARROW(uint64_t, CPU_SAME, CPU_SAME, unsigned_of);
-      break;
+      CPU_INTEGER_TYPES(NARROW_INTEGER, )
     default:
       NARROW(uint8_t, TO_BIT, TO_BIT, TO_BIT);
       break;

@@ -171,28 +171,37 @@ bool cpu_walk_next(CpuWalk* walk);
 /* Copies what operand 0 of the walk visits to contiguous memory. The walk has been started. */
 void cpu_copy_strided(CpuWalk* walk, const void* from, size_t element_size, void* to);
 
-/* ---- Types of the element loops ---- */
+/* ---- Types of the element loops: lists that write X once a type ---- */
 
-/* X(suffix, element type, stored as, computed in, widening, narrowing) */
+/* clang-format off */
+
+/* X(op, suffix, element type, stored as, computed in, widening, narrowing, ...) */
+#define CPU_REAL_TYPES(X, op, ...)                                                                      \
+  X(op, f16, FLOAT16, uint16_t, float, cpu_half_to_float, cpu_double_to_half, __VA_ARGS__)              \
+  X(op, bf16, BFLOAT16, uint16_t, float, cpu_bfloat_to_float, cpu_double_to_bfloat, __VA_ARGS__)        \
+  X(op, f32, FLOAT, float, float, CPU_SAME, CPU_SAME, __VA_ARGS__)                                      \
+  X(op, f64, DOUBLE, double, double, CPU_SAME, CPU_SAME, __VA_ARGS__)
 #define CPU_SAME(x) (x)
-#define CPU_REAL_TYPES(X)                                                       \
-  X(f16, FLOAT16, uint16_t, float, cpu_half_to_float, cpu_double_to_half)       \
-  X(bf16, BFLOAT16, uint16_t, float, cpu_bfloat_to_float, cpu_double_to_bfloat) \
-  X(f32, FLOAT, float, float, CPU_SAME, CPU_SAME)                               \
-  X(f64, DOUBLE, double, double, CPU_SAME, CPU_SAME)
 
-/* X(suffix, element type, C type, unsigned type in which arithmetic wraps without being undefined, smallest
- * value) */
-#define CPU_SIGNED_TYPES(X)                   \
-  X(i8, INT8, int8_t, uint32_t, INT8_MIN)     \
-  X(i16, INT16, int16_t, uint32_t, INT16_MIN) \
-  X(i32, INT32, int32_t, uint32_t, INT32_MIN) \
-  X(i64, INT64, int64_t, uint64_t, INT64_MIN)
-#define CPU_UNSIGNED_TYPES(X)           \
-  X(u8, UINT8, uint8_t, uint32_t, 0)    \
-  X(u16, UINT16, uint16_t, uint32_t, 0) \
-  X(u32, UINT32, uint32_t, uint32_t, 0) \
-  X(u64, UINT64, uint64_t, uint64_t, 0)
+/* X(op, suffix, element type, C type, unsigned type (its arithmetic may wrap), smallest value, ...) */
+#define CPU_SIGNED_TYPES(X, op, ...)                            \
+  X(op, i8, INT8, int8_t, uint32_t, INT8_MIN, __VA_ARGS__)      \
+  X(op, i16, INT16, int16_t, uint32_t, INT16_MIN, __VA_ARGS__)  \
+  X(op, i32, INT32, int32_t, uint32_t, INT32_MIN, __VA_ARGS__)  \
+  X(op, i64, INT64, int64_t, uint64_t, INT64_MIN, __VA_ARGS__)
+#define CPU_UNSIGNED_TYPES(X, op, ...)                          \
+  X(op, u8, UINT8, uint8_t, uint32_t, 0, __VA_ARGS__)           \
+  X(op, u16, UINT16, uint16_t, uint32_t, 0, __VA_ARGS__)        \
+  X(op, u32, UINT32, uint32_t, uint32_t, 0, __VA_ARGS__)        \
+  X(op, u64, UINT64, uint64_t, uint64_t, 0, __VA_ARGS__)
+#define CPU_INTEGER_TYPES(X, op, ...)    \
+  CPU_SIGNED_TYPES(X, op, __VA_ARGS__)   \
+  CPU_UNSIGNED_TYPES(X, op, __VA_ARGS__)
+
+/* One entry of a table of loops: the loop of `op` for a type. */
+#define CPU_ENTRY(op, suffix, type, ...) [CPU_TYPE(type)] = op##_##suffix,
+
+/* clang-format on */
 
 /* ---- The operators ---- */
 

@@ -114,10 +114,10 @@ static OrtStatus* compute_reduce(const CpuKernel* kernel, OrtKernelContext* cont
   return NULL;
 }
 
-/* `step` sees each element as x; without elements the result is made of the initial value alone. */
-#define DEFINE_REDUCTION(op, suffix, stored, accumulated, load, initial, step, result)   \
+/* `step` folds each element x into the result so far; `finish` makes the output element of it. */
+#define DEFINE_REDUCTION(op, suffix, stored, accumulated, load, initial, step, finish)   \
   static void op##_##suffix(const void* base, CpuWalk* walk, int64_t count, void* out) { \
-    accumulated sum = initial;                                                           \
+    accumulated so_far = initial;                                                        \
     if (count > 0) {                                                                     \
       size_t last = walk->rank - 1;                                                      \
       int64_t stride = walk->strides[0][last];                                           \
@@ -125,59 +125,49 @@ static OrtStatus* compute_reduce(const CpuKernel* kernel, OrtKernelContext* cont
         const stored* in = (const stored*)base + walk->offset[0];                        \
         for (int64_t i = 0; i < walk->dims[last]; i++) {                                 \
           accumulated x = (accumulated)load(in[i * stride]);                             \
-          sum = step;                                                                    \
+          so_far = step;                                                                 \
         }                                                                                \
       } while (cpu_walk_next(walk));                                                     \
     }                                                                                    \
-    *(stored*)out = (stored)result;                                                      \
+    *(stored*)out = (stored)finish;                                                      \
   }
 
-/* Sums of reals accumulate in double and round once; integers wrap. */
-#define SUM_REAL(s, t, stored, computed, load, store) \
-  DEFINE_REDUCTION(sum, s, stored, double, load, 0, sum + x, store(sum))
-#define MEAN_REAL(s, t, stored, computed, load, store) \
-  DEFINE_REDUCTION(mean, s, stored, double, load, 0, sum + x, store(sum / (double)count))
-#define MAX_REAL(s, t, stored, computed, load, store) \
-  DEFINE_REDUCTION(max, s, stored, double, load, -INFINITY, x > sum || x != x ? x : sum, store(sum))
-#define SUM_INTEGER(s, type) DEFINE_REDUCTION(sum, s, type, uint64_t, CPU_SAME, 0, sum + x, sum)
-#define MEAN_SIGNED(s, type) DEFINE_REDUCTION(mean, s, type, int64_t, CPU_SAME, 0, WRAPPED_SUM, sum / count)
-#define WRAPPED_SUM          (int64_t)((uint64_t)sum + (uint64_t)x)
-#define MEAN_UNSIGNED(s, type) \
-  DEFINE_REDUCTION(mean, s, type, uint64_t, CPU_SAME, 0, sum + x, (sum / (uint64_t)count))
-#define MAX_INTEGER(s, t, type, wrapping, smallest) \
-  DEFINE_REDUCTION(max, s, type, type, CPU_SAME, smallest, x > sum ? x : sum, sum)
+/* Reals accumulate in double and round once; sums of integers wrap. */
+#define REAL_REDUCTION(op, s, type, stored, computed, load, store, initial, step, finish) \
+  DEFINE_REDUCTION(op, s, stored, double, load, initial, step, store(finish))
+#define INTEGER_MAX(op, s, type, stored, wrapping, smallest, ...) \
+  DEFINE_REDUCTION(op, s, stored, stored, CPU_SAME, smallest, x > so_far ? x : so_far, so_far)
+#define INTEGER_SUM(s, stored) DEFINE_REDUCTION(sum, s, stored, uint64_t, CPU_SAME, 0, so_far + x, so_far)
+#define SIGNED_MEAN(s, stored) \
+  DEFINE_REDUCTION(mean, s, stored, uint64_t, CPU_SAME, 0, so_far + x, ((int64_t)so_far / count))
+#define UNSIGNED_MEAN(s, stored) \
+  DEFINE_REDUCTION(mean, s, stored, uint64_t, CPU_SAME, 0, so_far + x, (so_far / (uint64_t)count))
 
-CPU_REAL_TYPES(SUM_REAL)
-CPU_REAL_TYPES(MEAN_REAL)
-CPU_REAL_TYPES(MAX_REAL)
-SUM_INTEGER(i32, int32_t)
-SUM_INTEGER(i64, int64_t)
-SUM_INTEGER(u32, uint32_t)
-SUM_INTEGER(u64, uint64_t)
-MEAN_SIGNED(i32, int32_t)
-MEAN_SIGNED(i64, int64_t)
-MEAN_UNSIGNED(u32, uint32_t)
-MEAN_UNSIGNED(u64, uint64_t)
-CPU_SIGNED_TYPES(MAX_INTEGER)
-CPU_UNSIGNED_TYPES(MAX_INTEGER)
+CPU_REAL_TYPES(REAL_REDUCTION, sum, 0, so_far + x, so_far)
+CPU_REAL_TYPES(REAL_REDUCTION, mean, 0, so_far + x, so_far / (double)count)
+CPU_REAL_TYPES(REAL_REDUCTION, max, -INFINITY, x > so_far || x != x ? x : so_far, so_far)
+CPU_INTEGER_TYPES(INTEGER_MAX, max)
+INTEGER_SUM(i32, int32_t)
+INTEGER_SUM(i64, int64_t)
+INTEGER_SUM(u32, uint32_t)
+INTEGER_SUM(u64, uint64_t)
+SIGNED_MEAN(i32, int32_t)
+SIGNED_MEAN(i64, int64_t)
+UNSIGNED_MEAN(u32, uint32_t)
+UNSIGNED_MEAN(u64, uint64_t)
 
-#define ENTRY(op, s, t)       [CPU_TYPE(t)] = op##_##s,
-#define SUM_ENTRY(s, t, ...)  ENTRY(sum, s, t)
-#define MEAN_ENTRY(s, t, ...) ENTRY(mean, s, t)
-#define MAX_ENTRY(s, t, ...)  ENTRY(max, s, t)
 #define WIDE_INTEGERS(op) \
-  ENTRY(op, i32, INT32) ENTRY(op, i64, INT64) ENTRY(op, u32, UINT32) ENTRY(op, u64, UINT64)
+  CPU_ENTRY(op, i32, INT32) CPU_ENTRY(op, i64, INT64) CPU_ENTRY(op, u32, UINT32) CPU_ENTRY(op, u64, UINT64)
 
 #define REDUCTION(name, empty_fails, ...)                                                            \
   static const ReduceOp name##_op = {empty_fails, {__VA_ARGS__}};                                    \
   const CpuKernelClass cpu_reduce_##name = {sizeof(ReduceKernel), init_reduce, compute_reduce, NULL, \
                                             &name##_op};
 
-REDUCTION(sum, false, CPU_REAL_TYPES(SUM_ENTRY) WIDE_INTEGERS(sum))
-REDUCTION(mean, true, CPU_REAL_TYPES(MEAN_ENTRY) WIDE_INTEGERS(mean))
+REDUCTION(sum, false, CPU_REAL_TYPES(CPU_ENTRY, sum) WIDE_INTEGERS(sum))
+REDUCTION(mean, true, CPU_REAL_TYPES(CPU_ENTRY, mean) WIDE_INTEGERS(mean))
 REDUCTION(max, false,
-          CPU_REAL_TYPES(MAX_ENTRY) CPU_SIGNED_TYPES(MAX_ENTRY)
-              CPU_UNSIGNED_TYPES(MAX_ENTRY)[CPU_TYPE(BOOL)] = max_u8)
+          CPU_REAL_TYPES(CPU_ENTRY, max) CPU_INTEGER_TYPES(CPU_ENTRY, max) CPU_ENTRY(max, u8, BOOL))
 
 /* ---- Softmax ---- */
 
@@ -190,26 +180,24 @@ typedef struct SoftmaxKernel {
 typedef void (*SoftmaxLoop)(const void* in, void* out, int64_t length, int64_t stride);
 
 /* The largest element is subtracted first, so that no exponential overflows. */
-#define DEFINE_SOFTMAX(s, t, stored, computed, load, store)                              \
-  static void softmax_##s(const void* in_, void* out_, int64_t length, int64_t stride) { \
-    const stored* in = in_;                                                              \
-    stored* out = out_;                                                                  \
-    computed largest = -INFINITY, sum = 0;                                               \
-    for (int64_t i = 0; i < length; i++) {                                               \
-      computed x = load(in[i * stride]);                                                 \
-      if (x > largest) largest = x;                                                      \
-    }                                                                                    \
-    for (int64_t i = 0; i < length; i++) sum += exp(load(in[i * stride]) - largest);     \
-    for (int64_t i = 0; i < length; i++) {                                               \
-      computed x = exp(load(in[i * stride]) - largest) / sum;                            \
-      out[i * stride] = store(x);                                                        \
-    }                                                                                    \
+#define SOFTMAX_LOOP(op, suffix, type, stored, computed, load, store, ...)                 \
+  static void op##_##suffix(const void* in_, void* out_, int64_t length, int64_t stride) { \
+    const stored* in = in_;                                                                \
+    stored* out = out_;                                                                    \
+    computed largest = -INFINITY, sum = 0;                                                 \
+    for (int64_t i = 0; i < length; i++) {                                                 \
+      computed x = load(in[i * stride]);                                                   \
+      if (x > largest) largest = x;                                                        \
+    }                                                                                      \
+    for (int64_t i = 0; i < length; i++) sum += exp(load(in[i * stride]) - largest);       \
+    for (int64_t i = 0; i < length; i++) {                                                 \
+      computed x = exp(load(in[i * stride]) - largest) / sum;                              \
+      out[i * stride] = store(x);                                                          \
+    }                                                                                      \
   }
 
-CPU_REAL_TYPES(DEFINE_SOFTMAX)
-
-#define SOFTMAX_ENTRY(s, t, ...) ENTRY(softmax, s, t)
-static const SoftmaxLoop softmax_loops[CPU_TYPE_COUNT] = {CPU_REAL_TYPES(SOFTMAX_ENTRY)};
+CPU_REAL_TYPES(SOFTMAX_LOOP, softmax)
+static const SoftmaxLoop softmax_loops[CPU_TYPE_COUNT] = {CPU_REAL_TYPES(CPU_ENTRY, softmax)};
 
 static OrtStatus* run_softmax(const CpuKernel* kernel, OrtKernelContext* context, const CpuTensor* input,
                               int64_t length, int64_t stride) {

@@ -30,7 +30,10 @@ static OrtStatus* compute_unary(const CpuKernel* kernel, OrtKernelContext* conte
   return status ? status : run_unary(kernel, context, &input, NULL);
 }
 
-#define DEFINE_LOOP(op, suffix, stored, computed, load, store, expression)                        \
+/* ---- Loops: the expression makes the result of x ---- */
+
+/* float16 and bfloat16 compute in float and round once. */
+#define REAL_LOOP(op, suffix, type, stored, computed, load, store, expression)                    \
   static void op##_##suffix(const void* in_, void* out_, int64_t count, const void* parameters) { \
     const stored* in = in_;                                                                       \
     stored* out = out_;                                                                           \
@@ -40,100 +43,59 @@ static OrtStatus* compute_unary(const CpuKernel* kernel, OrtKernelContext* conte
       out[i] = (stored)store(expression);                                                         \
     }                                                                                             \
   }
-#define ENTRY(op, suffix, type) [CPU_TYPE(type)] = op##_##suffix,
 
-/* ---- Real numbers: float16 and bfloat16 compute in float and round once ---- */
+/* `u` is x as the unsigned type in which arithmetic wraps. */
+#define INTEGER_LOOP(op, suffix, type, stored, wrapping, smallest, expression)                    \
+  static void op##_##suffix(const void* in_, void* out_, int64_t count, const void* parameters) { \
+    const stored* in = in_;                                                                       \
+    stored* out = out_;                                                                           \
+    (void)parameters;                                                                             \
+    for (int64_t i = 0; i < count; i++) {                                                         \
+      stored x = in[i];                                                                           \
+      wrapping u = (wrapping)x;                                                                   \
+      (void)u;                                                                                    \
+      out[i] = (stored)(expression);                                                              \
+    }                                                                                             \
+  }
 
-#define EXP_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(exp, s, stored, computed, load, store, exp(x))
-#define LOG_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(log, s, stored, computed, load, store, log(x))
-#define SQRT_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(sqrt, s, stored, computed, load, store, sqrt(x))
-#define TANH_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(tanh, s, stored, computed, load, store, tanh(x))
-#define ERF_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(erf, s, stored, computed, load, store, erf(x))
-#define FLOOR_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(floor, s, stored, computed, load, store, floor(x))
-#define CEIL_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(ceil, s, stored, computed, load, store, ceil(x))
-#define NEG_REAL(s, t, stored, computed, load, store) DEFINE_LOOP(neg, s, stored, computed, load, store, -x)
-#define ABS_REAL(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(abs, s, stored, computed, load, store, fabs(x))
-#define RELU_REAL(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(relu, s, stored, computed, load, store, x < 0 ? 0 : x) /* so that a NaN stays one */
+CPU_REAL_TYPES(REAL_LOOP, exp, exp(x))
+CPU_REAL_TYPES(REAL_LOOP, log, log(x))
+CPU_REAL_TYPES(REAL_LOOP, sqrt, sqrt(x))
+CPU_REAL_TYPES(REAL_LOOP, tanh, tanh(x))
+CPU_REAL_TYPES(REAL_LOOP, erf, erf(x))
+CPU_REAL_TYPES(REAL_LOOP, floor, floor(x))
+CPU_REAL_TYPES(REAL_LOOP, ceil, ceil(x))
+CPU_REAL_TYPES(REAL_LOOP, neg, -x)
+CPU_REAL_TYPES(REAL_LOOP, abs, fabs(x))
+CPU_REAL_TYPES(REAL_LOOP, relu, x < 0 ? 0 : x) /* so that a NaN stays one */
 /* Never takes exp of a large positive number. */
-#define SIGMOID_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(sigmoid, s, stored, computed, load, store, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
-#define LEAKY_LOOP(s, t, stored, computed, load, store) \
-  DEFINE_LOOP(leaky, s, stored, computed, load, store, x < 0 ? x * (computed) * (const float*)parameters : x)
+CPU_REAL_TYPES(REAL_LOOP, sigmoid, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
+CPU_REAL_TYPES(REAL_LOOP, leaky_relu, x < 0 ? x * *(const float*)parameters : x)
 
-/* ---- Integers ---- */
+CPU_SIGNED_TYPES(INTEGER_LOOP, neg, 0 - u)
+CPU_SIGNED_TYPES(INTEGER_LOOP, abs, x < 0 ? 0 - u : u)
+CPU_UNSIGNED_TYPES(INTEGER_LOOP, abs, x)
+CPU_SIGNED_TYPES(INTEGER_LOOP, relu, x < 0 ? 0 : x)
+INTEGER_LOOP(not, b, BOOL, uint8_t, uint8_t, 0, !x)
 
-#define NEG_INTEGER(s, t, type, wrapping, smallest) \
-  DEFINE_LOOP(neg, s, type, type, CPU_SAME, CPU_SAME, 0 - (wrapping)x)
-#define ABS_INTEGER(s, t, type, wrapping, smallest) \
-  DEFINE_LOOP(abs, s, type, type, CPU_SAME, CPU_SAME, x < 0 ? 0 - (wrapping)x : (wrapping)x)
-#define COPY_INTEGER(s, t, type, wrapping, smallest) DEFINE_LOOP(abs, s, type, type, CPU_SAME, CPU_SAME, x)
-#define RELU_INTEGER(s, t, type, wrapping, smallest) \
-  DEFINE_LOOP(relu, s, type, type, CPU_SAME, CPU_SAME, x < 0 ? 0 : x)
-
-CPU_REAL_TYPES(EXP_LOOP)
-CPU_REAL_TYPES(LOG_LOOP)
-CPU_REAL_TYPES(SQRT_LOOP)
-CPU_REAL_TYPES(TANH_LOOP)
-CPU_REAL_TYPES(ERF_LOOP)
-CPU_REAL_TYPES(FLOOR_LOOP)
-CPU_REAL_TYPES(CEIL_LOOP)
-CPU_REAL_TYPES(SIGMOID_LOOP)
-CPU_REAL_TYPES(LEAKY_LOOP)
-CPU_REAL_TYPES(NEG_REAL)
-CPU_SIGNED_TYPES(NEG_INTEGER)
-CPU_REAL_TYPES(ABS_REAL)
-CPU_SIGNED_TYPES(ABS_INTEGER)
-CPU_UNSIGNED_TYPES(COPY_INTEGER)
-CPU_REAL_TYPES(RELU_REAL)
-CPU_SIGNED_TYPES(RELU_INTEGER)
-
-static void not_b(const void* in_, void* out_, int64_t count, const void* parameters) {
-  const uint8_t* in = in_;
-  uint8_t* out = out_;
-  (void)parameters;
-  for (int64_t i = 0; i < count; i++) out[i] = !in[i];
-}
-
-/* ---- The operators' tables ---- */
-
-#define EXP_ENTRY(s, t, ...)     ENTRY(exp, s, t)
-#define LOG_ENTRY(s, t, ...)     ENTRY(log, s, t)
-#define SQRT_ENTRY(s, t, ...)    ENTRY(sqrt, s, t)
-#define TANH_ENTRY(s, t, ...)    ENTRY(tanh, s, t)
-#define ERF_ENTRY(s, t, ...)     ENTRY(erf, s, t)
-#define FLOOR_ENTRY(s, t, ...)   ENTRY(floor, s, t)
-#define CEIL_ENTRY(s, t, ...)    ENTRY(ceil, s, t)
-#define SIGMOID_ENTRY(s, t, ...) ENTRY(sigmoid, s, t)
-#define LEAKY_ENTRY(s, t, ...)   ENTRY(leaky, s, t)
-#define NEG_ENTRY(s, t, ...)     ENTRY(neg, s, t)
-#define ABS_ENTRY(s, t, ...)     ENTRY(abs, s, t)
-#define RELU_ENTRY(s, t, ...)    ENTRY(relu, s, t)
+/* ---- Operators without attributes ---- */
 
 #define UNARY(name, ...)                            \
   static const UnaryOp name##_op = {{__VA_ARGS__}}; \
   const CpuKernelClass cpu_##name = {sizeof(CpuKernel), NULL, compute_unary, NULL, &name##_op};
 
-UNARY(exp, CPU_REAL_TYPES(EXP_ENTRY))
-UNARY(log, CPU_REAL_TYPES(LOG_ENTRY))
-UNARY(sqrt, CPU_REAL_TYPES(SQRT_ENTRY))
-UNARY(tanh, CPU_REAL_TYPES(TANH_ENTRY))
-UNARY(erf, CPU_REAL_TYPES(ERF_ENTRY))
-UNARY(floor, CPU_REAL_TYPES(FLOOR_ENTRY))
-UNARY(ceil, CPU_REAL_TYPES(CEIL_ENTRY))
-UNARY(sigmoid, CPU_REAL_TYPES(SIGMOID_ENTRY))
-UNARY(neg, CPU_REAL_TYPES(NEG_ENTRY) CPU_SIGNED_TYPES(NEG_ENTRY))
-UNARY(abs, CPU_REAL_TYPES(ABS_ENTRY) CPU_SIGNED_TYPES(ABS_ENTRY) CPU_UNSIGNED_TYPES(ABS_ENTRY))
-UNARY(relu, CPU_REAL_TYPES(RELU_ENTRY) CPU_SIGNED_TYPES(RELU_ENTRY))
-UNARY(not, [CPU_TYPE(BOOL)] = not_b)
+UNARY(exp, CPU_REAL_TYPES(CPU_ENTRY, exp))
+UNARY(log, CPU_REAL_TYPES(CPU_ENTRY, log))
+UNARY(sqrt, CPU_REAL_TYPES(CPU_ENTRY, sqrt))
+UNARY(tanh, CPU_REAL_TYPES(CPU_ENTRY, tanh))
+UNARY(erf, CPU_REAL_TYPES(CPU_ENTRY, erf))
+UNARY(floor, CPU_REAL_TYPES(CPU_ENTRY, floor))
+UNARY(ceil, CPU_REAL_TYPES(CPU_ENTRY, ceil))
+UNARY(sigmoid, CPU_REAL_TYPES(CPU_ENTRY, sigmoid))
+UNARY(neg, CPU_REAL_TYPES(CPU_ENTRY, neg) CPU_SIGNED_TYPES(CPU_ENTRY, neg))
+UNARY(abs, CPU_REAL_TYPES(CPU_ENTRY, abs) CPU_INTEGER_TYPES(CPU_ENTRY, abs))
+UNARY(relu, CPU_REAL_TYPES(CPU_ENTRY, relu) CPU_SIGNED_TYPES(CPU_ENTRY, relu))
+UNARY(not, CPU_ENTRY(not, b, BOOL))
 
 /* ---- LeakyRelu ---- */
 
@@ -153,7 +115,7 @@ static OrtStatus* compute_leaky(const CpuKernel* kernel, OrtKernelContext* conte
   return status ? status : run_unary(kernel, context, &input, &((const LeakyKernel*)kernel)->alpha);
 }
 
-static const UnaryOp leaky_op = {{CPU_REAL_TYPES(LEAKY_ENTRY)}};
+static const UnaryOp leaky_op = {{CPU_REAL_TYPES(CPU_ENTRY, leaky_relu)}};
 const CpuKernelClass cpu_leaky_relu = {sizeof(LeakyKernel), init_leaky, compute_leaky, NULL, &leaky_op};
 
 /* ---- Clip: bounds are inputs since version 11, attributes before ---- */
@@ -170,8 +132,8 @@ typedef struct ClipBounds {
   const void* high;
 } ClipBounds;
 
-#define CLIP_LOOP(suffix, stored, computed, load)                                                 \
-  static void clip_##suffix(const void* in_, void* out_, int64_t count, const void* parameters) { \
+#define CLIP_LOOP(op, suffix, type, stored, computed, load, ...)                                  \
+  static void op##_##suffix(const void* in_, void* out_, int64_t count, const void* parameters) { \
     const ClipBounds* bounds = parameters;                                                        \
     const stored *in = in_, *low = bounds->low, *high = bounds->high;                             \
     stored* out = out_;                                                                           \
@@ -182,13 +144,10 @@ typedef struct ClipBounds {
       out[i] = x;                                                                                 \
     }                                                                                             \
   }
-#define CLIP_REAL(s, t, stored, computed, load, store) CLIP_LOOP(s, stored, computed, load)
-#define CLIP_INTEGER(s, t, type, wrapping, smallest)   CLIP_LOOP(s, type, type, CPU_SAME)
-#define CLIP_ENTRY(s, t, ...)                          ENTRY(clip, s, t)
+#define CLIP_INTEGER(op, suffix, type, stored, ...) CLIP_LOOP(op, suffix, type, stored, stored, CPU_SAME, )
 
-CPU_REAL_TYPES(CLIP_REAL)
-CPU_SIGNED_TYPES(CLIP_INTEGER)
-CPU_UNSIGNED_TYPES(CLIP_INTEGER)
+CPU_REAL_TYPES(CLIP_LOOP, clip)
+CPU_INTEGER_TYPES(CLIP_INTEGER, clip)
 
 static OrtStatus* init_clip(CpuKernel* kernel, const OrtKernelInfo* info) {
   ClipKernel* clip = (ClipKernel*)kernel;
@@ -229,6 +188,5 @@ static OrtStatus* compute_clip(const CpuKernel* kernel, OrtKernelContext* contex
   return status ? status : run_unary(kernel, context, &input, &bounds);
 }
 
-static const UnaryOp clip_op = {
-    {CPU_REAL_TYPES(CLIP_ENTRY) CPU_SIGNED_TYPES(CLIP_ENTRY) CPU_UNSIGNED_TYPES(CLIP_ENTRY)}};
+static const UnaryOp clip_op = {{CPU_REAL_TYPES(CPU_ENTRY, clip) CPU_INTEGER_TYPES(CPU_ENTRY, clip)}};
 const CpuKernelClass cpu_clip = {sizeof(ClipKernel), init_clip, compute_clip, NULL, &clip_op};
