@@ -30,16 +30,16 @@ static OrtStatus* too_old(const char* struct_name, const char* owner, uint32_t s
                         #slot);                                                                         \
   } while (0)
 
-OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_path) {
+OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name) {
   uint32_t says = factory->ort_version_supported;
-  if (says != 0 && says < OLDEST_FACTORY) return too_old("OrtEpFactory", library_path, says, OLDEST_FACTORY);
-  uint32_t version = guard_version(says, OLDEST_FACTORY, "OrtEpFactory", library_path);
-  REQUIRE_SLOT(factory, GetName, "OrtEpFactory", library_path);
-  REQUIRE_SLOT(factory, GetVendor, "OrtEpFactory", library_path);
-  REQUIRE_SLOT(factory, GetSupportedDevices, "OrtEpFactory", library_path);
-  REQUIRE_SLOT(factory, CreateEp, "OrtEpFactory", library_path);
-  REQUIRE_SLOT(factory, ReleaseEp, "OrtEpFactory", library_path);
-  if (version >= 23) REQUIRE_SLOT(factory, GetVersion, "OrtEpFactory", library_path);
+  if (says != 0 && says < OLDEST_FACTORY) return too_old("OrtEpFactory", library_name, says, OLDEST_FACTORY);
+  uint32_t version = guard_version(says, OLDEST_FACTORY, "OrtEpFactory", library_name);
+  REQUIRE_SLOT(factory, GetName, "OrtEpFactory", library_name);
+  REQUIRE_SLOT(factory, GetVendor, "OrtEpFactory", library_name);
+  REQUIRE_SLOT(factory, GetSupportedDevices, "OrtEpFactory", library_name);
+  REQUIRE_SLOT(factory, CreateEp, "OrtEpFactory", library_name);
+  REQUIRE_SLOT(factory, ReleaseEp, "OrtEpFactory", library_name);
+  if (version >= 23) REQUIRE_SLOT(factory, GetVersion, "OrtEpFactory", library_name);
   return NULL;
 }
 

@@ -56,38 +56,31 @@ static char* absolute_path(const char* path) {
   return str_format("%s/%s", folder, path);
 }
 
-static OrtStatus* find_symbol(const EpLibrary* library, const char* symbol, void** out) {
+static OrtStatus* find_symbol(void* handle, const char* symbol, void** out) {
+  bool is_legacy = dlsym(handle, "GetProvider") != NULL;
   dlerror();
-  *out = dlsym(library->handle, symbol);
+  *out = dlsym(handle, symbol);
   if (*out != NULL) return NULL;
   const char* error = dlerror();
-  const char* hint = "";
-  if (dlsym(library->handle, "GetProvider") != NULL)
-    hint = "; it exports GetProvider: an EP of the older kind, which only an ORT of its own version can load";
-  return status_new(ORT_FAIL, "EP library '%s': %s is not exported by %s: %s%s", library->registration_name,
-                    symbol, library->path, error != NULL ? error : "it is NULL", hint);
+  return status_new(ORT_FAIL, "%s is not exported: %s%s", symbol, error != NULL ? error : "it is NULL",
+                    is_legacy
+                        ? "; it exports GetProvider: an EP of the older kind, which only an ORT of its own "
+                          "version can load"
+                        : "");
 }
 
-static OrtStatus* library_open(EpLibrary* library, const char* path, CreateFactories* create) {
+static OrtStatus* library_open(EpLibrary* library, CreateFactories* create) {
   void *create_symbol, *release_symbol;
-  library->path = absolute_path(path);
-  if (library->path == NULL) return status_no_memory();
   library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
-  if (library->handle == NULL)
-    return status_new(ORT_FAIL, "EP library '%s': cannot load %s: %s", library->registration_name,
-                      library->path, dlerror());
-  TRY(find_symbol(library, "CreateEpFactories", &create_symbol));
-  TRY(find_symbol(library, "ReleaseEpFactory", &release_symbol));
+  if (library->handle == NULL) return status_new(ORT_FAIL, "cannot load: %s", dlerror());
+  TRY(find_symbol(library->handle, "CreateEpFactories", &create_symbol));
+  TRY(find_symbol(library->handle, "ReleaseEpFactory", &release_symbol));
   memcpy(create, &create_symbol, sizeof *create); /* ISO C has no cast from data to function pointers */
   memcpy(&library->release_factory, &release_symbol, sizeof release_symbol);
   return NULL;
 }
 
 /* ---- Factories and devices ---- */
-
-static const char* origin_of(const EpLibrary* library) {
-  return library->path != NULL ? library->path : library->registration_name;
-}
 
 /* Takes what was written: also after a failure those factories are the host's to release, as in stock ORT. */
 static bool adopt_factories(EpLibrary* library, OrtEpFactory* const* factories, size_t said) {
@@ -105,20 +98,15 @@ static OrtStatus* library_create_factories(const OrtEnv* env, EpLibrary* library
   OrtStatus* status =
       create(library->registration_name, OrtGetApiBase(), &env->logger, factories, EP_MAX_FACTORIES, &said);
   bool is_consistent = adopt_factories(library, factories, said);
-  if (status != NULL)
-    return status_wrap(status, "EP library '%s' (%s): CreateEpFactories", library->registration_name,
-                       origin_of(library));
+  if (status != NULL) return status_wrap(status, "CreateEpFactories");
   if (!is_consistent)
     return status_new(
-        ORT_FAIL,
-        "EP library '%s' (%s): CreateEpFactories said %zu factories and gave %zu; up to %d are taken, "
-        "none of them NULL",
-        library->registration_name, origin_of(library), said, library->factory_count, EP_MAX_FACTORIES);
+        ORT_FAIL, "CreateEpFactories said %zu factories and gave %zu; up to %d are taken, none of them NULL",
+        said, library->factory_count, EP_MAX_FACTORIES);
   if (said == 0)
-    LOG(NULL, WARNING, "EP library '%s' (%s): CreateEpFactories gave no factory", library->registration_name,
-        origin_of(library));
+    LOG(NULL, WARNING, "EP library '%s': CreateEpFactories gave no factory", library->registration_name);
   for (size_t i = 0; i < library->factory_count; i++) {
-    TRY(guard_factory(library->factories[i], origin_of(library)));
+    TRY(guard_factory(library->factories[i], library->registration_name));
     library->factory_versions[i] =
         struct_version(library->factories[i]->ort_version_supported, OLDEST_FACTORY);
   }
@@ -128,24 +116,18 @@ static OrtStatus* library_create_factories(const OrtEnv* env, EpLibrary* library
 /* takes a device that a factory handed over. */
 static OrtStatus* library_take_device(EpLibrary* library, const OrtEpFactory* factory, OrtEpDevice* device,
                                       size_t index, size_t count) {
-  const char* name = library->registration_name;
+  const char* slot = "OrtEpFactory::GetSupportedDevices";
   if (device == NULL)
-    return status_new(ORT_INVALID_ARGUMENT,
-                      "EP library '%s': OrtEpFactory::GetSupportedDevices: device %zu of %zu is "
-                      "NULL",
-                      name, index, count);
+    return status_new(ORT_INVALID_ARGUMENT, "%s: device %zu of %zu is NULL", slot, index, count);
   if (!ep_device_take_pending(device))
-    return status_new(ORT_INVALID_ARGUMENT,
-                      "EP library '%s': OrtEpFactory::GetSupportedDevices: device %zu of %zu was not made by "
-                      "CreateEpDevice, or was released or handed over before",
-                      name, index, count);
-  library->devices[library->device_count++] = device;
-  if (device->factory != factory)
     return status_new(
         ORT_INVALID_ARGUMENT,
-        "EP library '%s': OrtEpFactory::GetSupportedDevices: device %zu of %zu (%s) was made for another "
-        "factory",
-        name, index, count, device->ep_name);
+        "%s: device %zu of %zu was not made by CreateEpDevice, or was released or handed over before", slot,
+        index, count);
+  library->devices[library->device_count++] = device;
+  if (device->factory != factory)
+    return status_new(ORT_INVALID_ARGUMENT, "%s: device %zu of %zu (%s) was made for another factory", slot,
+                      index, count, device->ep_name);
   if (library->path != NULL && !key_values_set(device->ep_metadata, "library_path", library->path))
     return status_no_memory();
   return NULL;
@@ -158,14 +140,11 @@ static OrtStatus* library_ask_devices(EpLibrary* library, OrtEpFactory* factory,
   OrtStatus* status =
       factory->GetSupportedDevices(factory, (const OrtHardwareDevice* const*)hardware->devices,
                                    hardware->count, devices, EP_MAX_DEVICES, &count);
-  if (status != NULL)
-    return status_wrap(status, "EP library '%s' (%s): OrtEpFactory::GetSupportedDevices",
-                       library->registration_name, origin_of(library));
+  if (status != NULL) return status_wrap(status, "OrtEpFactory::GetSupportedDevices");
   if (count > EP_MAX_DEVICES)
-    return status_new(
-        ORT_INVALID_ARGUMENT,
-        "EP library '%s': OrtEpFactory::GetSupportedDevices said %zu devices; up to %d are taken",
-        library->registration_name, count, EP_MAX_DEVICES);
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "OrtEpFactory::GetSupportedDevices said %zu devices; up to %d are taken", count,
+                      EP_MAX_DEVICES);
   for (size_t i = 0; i < count; i++) TRY(library_take_device(library, factory, devices[i], i, count));
   return NULL;
 }
@@ -189,8 +168,8 @@ static OrtStatus* library_collect_devices(OrtEnv* env, EpLibrary* library) {
     status = library_ask_devices(library, library->factories[i], &hardware);
   mem_free(hardware.devices);
   if (status == NULL && library->device_count == 0)
-    LOG(NULL, WARNING, "EP library '%s' (%s): no factory supports a device of this machine",
-        library->registration_name, origin_of(library));
+    LOG(NULL, WARNING, "EP library '%s': no factory supports a device of this machine",
+        library->registration_name);
   return status;
 }
 
@@ -200,11 +179,13 @@ static OrtStatus* library_create_data_transfers(EpLibrary* library) {
     OrtDataTransferImpl* transfer = NULL;
     if (GUARD_SLOT(factory, library->factory_versions[i], CreateDataTransfer, 23) == NULL) continue;
     OrtStatus* status = factory->CreateDataTransfer(factory, &transfer);
-    if (status != NULL)
-      return status_wrap(status, "EP library '%s' (%s): OrtEpFactory::CreateDataTransfer",
-                         library->registration_name, origin_of(library));
+    if (status != NULL) return status_wrap(status, "OrtEpFactory::CreateDataTransfer");
     if (transfer == NULL) continue;
-    TRY(guard_data_transfer(transfer, library->registration_name));
+    status = guard_data_transfer(transfer, library->registration_name);
+    if (status != NULL) {
+      if (transfer->Release != NULL) transfer->Release(transfer);
+      return status;
+    }
     library->data_transfers[i] = transfer;
   }
   return NULL;
@@ -230,27 +211,30 @@ static OrtStatus* library_commit(OrtEnv* env, EpLibrary* library) {
   return status;
 }
 
+/* Loads, asks and publishes. What is there after a failure is for library_close. */
+static OrtStatus* library_fill(OrtEnv* env, EpLibrary* library) {
+  CreateFactories create = cpu_ep_create_factories;
+  library->release_factory = cpu_ep_release_factory;
+  if (library->path != NULL) TRY(library_open(library, &create));
+  TRY(library_create_factories(env, library, create));
+  TRY(library_collect_devices(env, library));
+  for (size_t i = 0; i < library->device_count; i++) TRY(shared_allocators_ensure(env, library->devices[i]));
+  TRY(library_create_data_transfers(library));
+  return library_commit(env, library);
+}
+
 /* `path` NULL: the built-in EP. */
 static OrtStatus* library_register(OrtEnv* env, const char* name, const char* path) {
-  OrtStatus* status = NULL;
-  CreateFactories create = cpu_ep_create_factories;
   EpLibrary* library = mem_calloc(1, sizeof *library);
   if (library == NULL) return status_no_memory();
-  library->release_factory = cpu_ep_release_factory;
   library->registration_name = str_copy(name);
-  if (library->registration_name == NULL) {
-    status = status_no_memory();
-    goto done;
-  }
-  if (path != NULL) TRY_DONE(library_open(library, path, &create));
-  TRY_DONE(library_create_factories(env, library, create));
-  TRY_DONE(library_collect_devices(env, library));
-  for (size_t i = 0; i < library->device_count; i++)
-    TRY_DONE(shared_allocators_ensure(env, library->devices[i]));
-  TRY_DONE(library_create_data_transfers(library));
-  TRY_DONE(library_commit(env, library));
-done:
-  if (status != NULL) library_close(env, library);
+  library->path = path != NULL ? absolute_path(path) : NULL;
+  bool is_good = library->registration_name != NULL && (path == NULL || library->path != NULL);
+  OrtStatus* status = is_good ? library_fill(env, library) : status_no_memory();
+  if (status == NULL) return NULL;
+  status =
+      status_wrap(status, "EP library '%s' (%s)", name, library->path != NULL ? library->path : "built in");
+  library_close(env, library);
   return status;
 }
 
@@ -358,9 +342,9 @@ static OrtStatus* unregister_named(OrtEnv* env, const char* name) {
   if (users > 0)
     return status_new(
         ORT_FAIL,
-        "UnregisterExecutionProviderLibrary: '%s' (%s) is in use: %d device%s held by sessions; release "
-        "the sessions first",
-        name, library->path, users, users == 1 ? " is" : "s are");
+        "UnregisterExecutionProviderLibrary: '%s' (%s) is in use: sessions or streams hold it %d time%s; "
+        "release them first",
+        name, library->path, users, users == 1 ? "" : "s");
   library_close(env, library);
   replace_shared_allocators(env);
   return NULL;

@@ -151,8 +151,9 @@ typedef struct StreamWait {
 struct OrtSyncStream {
   OrtSyncStreamImpl* impl; /* taken from the EP */
   OrtMemoryDevice device;
-  const OrtEpDevice* ep_device; /* in use (ep_device_use) while an application's stream lives; NULL: a session's */
-  _Atomic uint64_t sync_id;     /* notifications activated so far */
+  const OrtEpDevice*
+      ep_device; /* in use (ep_device_use) while an application's stream lives; NULL: a session's */
+  _Atomic uint64_t sync_id; /* notifications activated so far */
   StreamWait* waits;
   size_t wait_count, wait_capacity;
 };
@@ -179,8 +180,8 @@ OrtStatus* notification_wait_on_host(Notification* notification); /* the calling
 
 /* ---- data_transfer.c ---- */
 
-/* Copies source[i] to target[i]: sources share one memory device, targets another. `stream` may be NULL; with one
- * the copy may end after the call. What CopyTensors does, for sessions too. Any thread. */
+/* Copies source[i] to target[i]: sources share one memory device, targets another. `stream` may be NULL; with
+ * one the copy may end after the call. What CopyTensors does, for sessions too. Any thread. */
 OrtStatus* env_copy_tensors(OrtEnv* env, const OrtValue* const* source, OrtValue* const* target,
                             OrtSyncStream* stream, size_t count);
 
@@ -206,7 +207,7 @@ uint32_t guard_version(uint32_t says, uint32_t oldest, const char* struct_name, 
 #define GUARD_SLOT(object, version, slot, since) ((version) >= (since) ? (object)->slot : NULL)
 /* Checks required slots when a struct arrives; each gives a status naming struct, slot and owner. Required is
  * what the host calls and has no other way for; `factory` must not be NULL, the others may (an error). */
-OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_path);
+OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name);
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name);
 OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
                                    const char* node_name);
