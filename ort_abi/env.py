@@ -122,8 +122,8 @@ def register_execution_provider_library(registration_name: str, library_path: st
 def register(provider: type[ExecutionProvider], registration_name: str | None = None) -> str:
     """Adds the devices of an execution provider that is written in Python to `get_ep_devices()`.
 
-    Returns the registration name, for `unregister_execution_provider_library`. Raises TypeError, ValueError for
-    what is no usable provider class, and an `errors.OrtError` if the host says no.
+    Returns the registration name, for `unregister_execution_provider_library`. Raises TypeError, ValueError
+    for no usable class, and an `errors.OrtError` if the host says no.
     """
     from ort_abi.ep import register_with
 

@@ -115,7 +115,7 @@ def _view(
 
 
 def _read_inputs(run: CData, info: NodeInfo) -> _Views:
-    flat: list[int] = ffi.unpack(run.flat, run.flat_len)
+    flat: list[int] = ffi.unpack(run.flat, run.flat_len) if run.flat_len else []
     outer: list[Array | None] = []
     roots: list[Array | None] = []
     cacheable = True

@@ -17,6 +17,7 @@ from onnx.reference.ops.aionnx_preview_training import load_op as load_training_
 from onnx.reference.ops.aionnxml import load_op as load_ml_op
 
 from ort_abi import ep
+from ort_abi.eps._reference_fixes import FIXED_OPERATORS
 from ort_abi.graph import Graph, Node
 
 __all__ = ["ReferenceExecutionProvider"]
@@ -40,7 +41,7 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
 
     def compile(self, graph: Graph) -> Callable[..., Any]:
         """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see `to_model_proto`)."""
-        evaluator = ReferenceEvaluator(graph.to_model_proto())
+        evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=FIXED_OPERATORS)
         names = [value.name for value in graph.inputs if value.name not in graph.initializers]
 
         def run(*arrays: Any) -> tuple[Any, ...]:
