@@ -182,6 +182,30 @@ static OrtTypeInfo* rule_optional_get(TypeInfer* infer, const OrtNode* node, siz
   return infer_without_shape(infer, is_optional ? type->optional.element : type);
 }
 
+/* ---- Outputs that follow an input of another type parameter ---- */
+
+/* The state has the type of the past one, or of the query where there is none yet. */
+static OrtTypeInfo* rule_linear_attention(TypeInfer* infer, const OrtNode* node, size_t output) {
+  const size_t past_state = 3;
+  bool has_past = output == 1 && node->input_count > past_state && node->inputs[past_state] != NULL;
+  return infer_tensor(infer, input_element(node, has_past ? past_state : 0));
+}
+
+/* Training steps: inputs R, T, then n values, n gradients and n of each state; outputs are the new values and
+ * states, in that order. */
+static OrtTypeInfo* training_step(TypeInfer* infer, const OrtNode* node, size_t output, size_t groups) {
+  size_t n = node->input_count > 2 ? (node->input_count - 2) / groups : 0;
+  return infer_tensor(infer, input_element(node, output < n ? 2 + output : 2 + n + output));
+}
+
+static OrtTypeInfo* rule_step_with_one_state(TypeInfer* infer, const OrtNode* node, size_t output) {
+  return training_step(infer, node, output, 3);
+}
+
+static OrtTypeInfo* rule_step_with_two_states(TypeInfer* infer, const OrtNode* node, size_t output) {
+  return training_step(infer, node, output, 4);
+}
+
 /* ---- ai.onnx.ml ---- */
 
 static OrtTypeInfo* rule_cast_map(TypeInfer* infer, const OrtNode* node, size_t output) {
@@ -257,6 +281,7 @@ static const struct {
     {"", "HannWindow", rule_output_datatype},
     {"", "If", rule_if},
     {"", "LayerNormalization", rule_layer_normalization},
+    {"", "LinearAttention", rule_linear_attention},
     {"", "Loop", rule_loop},
     {"", "MelWeightMatrix", rule_output_datatype},
     {"", "Multinomial", rule_dtype_or_int32},
@@ -281,6 +306,9 @@ static const struct {
     {"ai.onnx.ml", "SVMClassifier", rule_classifier},
     {"ai.onnx.ml", "TreeEnsembleClassifier", rule_classifier},
     {"ai.onnx.ml", "ZipMap", rule_zip_map},
+    {"ai.onnx.preview.training", "Adagrad", rule_step_with_one_state},
+    {"ai.onnx.preview.training", "Adam", rule_step_with_two_states},
+    {"ai.onnx.preview.training", "Momentum", rule_step_with_one_state},
 };
 
 OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found) {
