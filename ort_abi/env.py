@@ -236,4 +236,4 @@ def get_device() -> str:
 
 def get_include() -> str:
     """The folder that holds `ort_abi.h`, for compilers."""
-    return str(Path(__file__).resolve().parent / "include")
+    return str(Path(__file__).absolute().parent / "include")
