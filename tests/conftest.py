@@ -17,6 +17,11 @@ sys.path.insert(0, str(ROOT))
 from abigen import native_build  # noqa: E402
 
 CC = os.environ.get("CC", "cc")
+SANITIZERS = "address,undefined"
+SANITIZER_RUNTIME = {
+    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+}
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +36,14 @@ def native_dir() -> Path:
 def libort_abi(native_dir: Path) -> Path:
     """Path of libort_abi.so, built from this tree."""
     return native_dir / native_build.LIBRARY_NAME
+
+
+@pytest.fixture(scope="session")
+def sanitized_dir() -> Path:
+    """The build folder of libort_abi.so with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    folder = ROOT / "build" / "native-sanitized"
+    native_build.build(folder, native_build.Options(cc=CC, sanitize=SANITIZERS))
+    return folder
 
 
 @pytest.fixture

@@ -14,23 +14,10 @@ import pytest
 
 from abigen import native_build
 
-from .conftest import CC, ROOT
+from .conftest import CC, ROOT, SANITIZER_RUNTIME, SANITIZERS
 
 FOLDER = ROOT / "tests" / "c"
 PROGRAMS = sorted([*FOLDER.glob("test_*.c"), *FOLDER.glob("unit_*.c")])
-SANITIZERS = "address,undefined"
-RUNTIME = {
-    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-}
-
-
-@pytest.fixture(scope="module")
-def sanitized_dir() -> Path:
-    """The build folder of libort_abi.so with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    folder = ROOT / "build" / "native-sanitized"
-    native_build.build(folder, native_build.Options(cc=CC, sanitize=SANITIZERS))
-    return folder
 
 
 def build_program(source: Path, library_dir: Path, program: Path) -> None:
@@ -50,7 +37,7 @@ def test_c_program(source: Path, sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, nothing is undefined."""
     program = tmp_path / source.stem
     build_program(source, sanitized_dir, program)
-    environment = {**os.environ, **RUNTIME}
+    environment = {**os.environ, **SANITIZER_RUNTIME}
     done = subprocess.run(
         [program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )
