@@ -243,13 +243,12 @@ class _Output:
 def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
     """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a sequence."""
     count = len(info.output_names)
-    outputs = [_Output(info, index) for index in range(count)]
-    only = outputs[0] if count == 1 else None
+    kept_outputs = [_Output(info, index) for index in range(count)]
     cached: _Views | None = None
 
-    def finish(run: CData, result: Any) -> None:
-        if only is not None and not isinstance(result, (tuple, list)):
-            only.put(run, result)
+    def finish(run: CData, outputs: list[_Output], result: Any) -> None:
+        if count == 1 and not isinstance(result, (tuple, list)):
+            outputs[0].put(run, result)
             return
         if not isinstance(result, (tuple, list)):
             raise TypeError(f"{count} outputs must come as a tuple of arrays, not as {type(result).__name__}")
@@ -261,6 +260,8 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
 
     def compute(same: int, run: CData) -> int:
         nonlocal cached
+        # same < 0: another thread runs the node now, and what is kept from run to run is that one's.
+        outputs = kept_outputs if same >= 0 else [_Output(info, index) for index in range(count)]
         views = cached
         result = None
         ok = 1
@@ -272,10 +273,10 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
             if same >= 0:
                 cached = None  # until this run has gone well
             result = function(*views.outer)
-            if only is not None and type(result) is np.ndarray:
-                only.put(run, result)
+            if count == 1 and type(result) is np.ndarray:
+                outputs[0].put(run, result)
             else:
-                finish(run, result)
+                finish(run, outputs, result)
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
