@@ -26,19 +26,45 @@ OrtStatus* check_wire(const Wire* wire, const char* what, const char* name) {
   return status_new(ORT_INVALID_PROTOBUF, "malformed %s '%s': %s", what, name, wire->error);
 }
 
-OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, char** out) {
+/* Bytes of the UTF-8 character at `text`; 0 if it is none. Surrogates and overlong forms are none. */
+static size_t utf8_length(const uint8_t* text, size_t left) {
+  static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (text[0] < 0x80) return 1;
+  size_t length = text[0] >= 0xf8 ? 0 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc0 ? 2 : 0;
+  if (length == 0 || length > left) return 0;
+  uint32_t character = text[0] & (0x7fu >> length);
+  for (size_t i = 1; i < length; i++) {
+    if ((text[i] & 0xc0) != 0x80) return 0;
+    character = character << 6 | (text[i] & 0x3f);
+  }
+  bool is_surrogate = character >= 0xd800 && character < 0xe000;
+  return character < smallest[length] || character > 0x10ffff || is_surrogate ? 0 : length;
+}
+
+static bool is_utf8(const uint8_t* text, size_t size) {
+  for (size_t at = 0; at < size;) {
+    size_t length = utf8_length(text + at, size - at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+/* Copies a string field. It ends at its first NUL for those who read it as a C string. */
+static OrtStatus* read_text(Reader* reader, const WireField* field, const char* what, char** out) {
+  if (!is_utf8(field->data, field->size))
+    return status_new(ORT_INVALID_PROTOBUF, "%s: a text is not UTF-8", what);
   char* text = arena_str(&reader->model->arena, (const char*)field->data, field->size);
   if (text == NULL) return status_no_memory();
-  if (strlen(text) != field->size)
-    return status_new(ORT_INVALID_GRAPH, "%s '%s': a name holds a NUL byte", what, text);
   *out = text;
   return NULL;
 }
 
-/* A text that may hold anything; it ends at its first NUL for those who read it as a C string. */
-static OrtStatus* read_text(Reader* reader, const WireField* field, char** out) {
-  char* text = arena_str(&reader->model->arena, (const char*)field->data, field->size);
-  if (text == NULL) return status_no_memory();
+OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, char** out) {
+  char* text = NULL;
+  TRY(read_text(reader, field, what, &text));
+  if (strlen(text) != field->size)
+    return status_new(ORT_INVALID_GRAPH, "%s '%s': a name holds a NUL byte", what, text);
   *out = text;
   return NULL;
 }
@@ -73,8 +99,8 @@ static OrtStatus* read_metadata(Reader* reader, const WireField* field) {
   WireField part;
   char *key = (char*)"", *value = (char*)"";
   while (wire_next(&wire, &part)) {
-    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_text(reader, &part, &key));
-    if (part.tag == WIRE_TAG(2, WIRE_BYTES)) TRY(read_text(reader, &part, &value));
+    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_text(reader, &part, "metadata", &key));
+    if (part.tag == WIRE_TAG(2, WIRE_BYTES)) TRY(read_text(reader, &part, "metadata", &value));
   }
   TRY(check_wire(&wire, "metadata", key));
   return key_values_set(reader->model->metadata.custom, key, value) ? NULL : status_no_memory();
@@ -106,16 +132,16 @@ static OrtStatus* read_property(Reader* reader, const WireField* part) {
       model->ir_version = (int64_t)part->value;
       return NULL;
     case WIRE_TAG(MODEL_PRODUCER_NAME, WIRE_BYTES):
-      return read_text(reader, part, &model->metadata.producer_name);
+      return read_text(reader, part, "model", &model->metadata.producer_name);
     case WIRE_TAG(MODEL_PRODUCER_VERSION, WIRE_BYTES):
-      return read_text(reader, part, &model->metadata.producer_version);
+      return read_text(reader, part, "model", &model->metadata.producer_version);
     case WIRE_TAG(MODEL_DOMAIN, WIRE_BYTES):
-      return read_text(reader, part, &model->metadata.domain);
+      return read_text(reader, part, "model", &model->metadata.domain);
     case WIRE_TAG(MODEL_VERSION, WIRE_VARINT):
       model->metadata.model_version = (int64_t)part->value;
       return NULL;
     case WIRE_TAG(MODEL_DOC_STRING, WIRE_BYTES):
-      return read_text(reader, part, &model->metadata.description);
+      return read_text(reader, part, "model", &model->metadata.description);
     case WIRE_TAG(MODEL_OPSET_IMPORT, WIRE_BYTES):
       return read_opset(reader, part);
     case WIRE_TAG(MODEL_METADATA, WIRE_BYTES):
@@ -133,7 +159,7 @@ static OrtStatus* read_graph_description(Reader* reader, const WireField* graph)
   WireField part;
   while (wire_next(&wire, &part)) {
     if (part.tag == WIRE_TAG(10, WIRE_BYTES))
-      TRY(read_text(reader, &part, &reader->model->metadata.graph_description));
+      TRY(read_text(reader, &part, "graph description", &reader->model->metadata.graph_description));
   }
   return NULL;
 }

@@ -30,7 +30,7 @@ typedef struct Reader {
 
 /* ORT_INVALID_PROTOBUF unless the message was read to its end; `what` and `name` say which one it was. */
 OrtStatus* check_wire(const Wire* wire, const char* what, const char* name);
-/* Copies a string field into the model's arena. Names must not hold a NUL byte. */
+/* Copies a string field into the model's arena. It must be UTF-8 without a NUL byte. */
 OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, char** out);
 
 /* ---- mapping.c ---- */
