@@ -1,0 +1,161 @@
+"""Builds and runs the C programs that test sessions: partition, kernels, Run, failures, threads.
+
+Every program is linked to a sanitized library and gets the path of `run_plugin.so`, an execution provider that does
+what the program tells it, and a folder of small models that are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from abigen import native_build
+from onnx import TensorProto, helper, numpy_helper
+
+from ...conftest import CC, ROOT
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = sorted(HERE.glob("test_*.c"))
+RUNTIME = {
+    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+}
+
+
+def value(name: str, shape: list[int | str], dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    """A tensor-typed input or output."""
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def save(
+    folder: Path,
+    name: str,
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    **initializers: np.ndarray,
+) -> None:
+    """Writes `name`.onnx (opset 17, and version 1 of the domains `test` and `com.microsoft`)."""
+    tensors = [numpy_helper.from_array(array, key) for key, array in initializers.items()]
+    graph = helper.make_graph(nodes, name, inputs, outputs, tensors)
+    domains = {"": 17, "test": 1, "com.microsoft": 1}
+    opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / f"{name}.onnx")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of models."""
+    folder = tmp_path_factory.mktemp("models")
+    node = helper.make_node
+    x, y = value("x", [2, 3]), value("y", [2, 3])
+    ones = np.ones((2, 3), np.float32)
+    chain = [
+        node("Add", ["x", "w"], ["a"], "add"),
+        node("Mul", ["a", "x"], ["b"], "mul"),
+        node("Relu", ["b"], ["y"], "relu"),
+    ]
+    save(folder, "chain", chain, [x], [y], w=ones)
+    diamond = [
+        node("Relu", ["x"], ["a"], "first"),
+        node("Identity", ["a"], ["b"], "middle"),
+        node("Add", ["a", "b"], ["y"], "last"),
+    ]
+    save(folder, "diamond", diamond, [x], [y])
+    pairs = [
+        node("Relu", ["x"], ["a"], "a1"),
+        node("Relu", ["x"], ["b"], "b1"),
+        node("Add", ["a", "b"], ["c"], "a2"),
+        node("Add", ["b", "a"], ["d"], "b2"),
+        node("Add", ["c", "d"], ["y"], "probe"),
+    ]
+    save(folder, "pairs", pairs, [x], [y])
+    wide = [node("Add", ["x", "k"], ["y"], "add")]
+    outputs = [value("y", ["n", 3]), value("x", ["n", 3]), value("w", [2, 3])]
+    save(
+        folder,
+        "inputs",
+        wide,
+        [value("x", ["n", 3]), value("k", [1])],
+        outputs,
+        k=np.full(1, 10, np.float32),
+        w=ones,
+    )
+    two = [node("Add", ["x", "z"], ["y"], "add")]
+    save(folder, "two", two, [x, value("z", [2, 3])], [y])
+    integers = [node("Add", ["x", "x"], ["y"], "add")]
+    save(
+        folder, "integers", integers, [value("x", [2], TensorProto.INT32)], [value("y", [2], TensorProto.INT32)]
+    )
+    save(folder, "unused", [node("Relu", ["x"], ["spare"], "spare"), node("Relu", ["x"], ["y"], "relu")], [x], [y])
+    branches = [
+        helper.make_graph([node(op, ["x"], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
+        for op, name in (("Relu", "then"), ("Identity", "else"))
+    ]
+    choice = [node("If", ["c"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1])]
+    save(folder, "if", choice, [value("c", [], TensorProto.BOOL), x], [y])
+    context = [node("EPContext", ["x"], ["y"], "compiled", domain="com.microsoft", source="AcmeEp")]
+    save(folder, "context", context, [x], [y])
+    probe = node(
+        "Probe",
+        ["x", "", "w"],
+        ["y"],
+        "probe",
+        domain="test",
+        i=7,
+        f=0.5,
+        s="text",
+        ints=[1, 2, 3],
+        floats=[1.5, 2.5],
+        strings=["one", "two"],
+        t=numpy_helper.from_array(np.arange(4, dtype=np.int64), "t"),
+    )
+    save(folder, "attributes", [probe], [x], [y], w=ones)
+    save(folder, "defaults", [node("LeakyRelu", ["x"], ["y"], "leaky")], [x], [y])
+    return folder
+
+
+def build(sanitizers: str, folder: str, source: Path, target: Path) -> None:
+    """Compiles one program and the plugin beside it; raises with the compiler's output."""
+    library = ROOT / "build" / folder
+    options = native_build.Options(cc=CC, sanitize=sanitizers)
+    native_build.build(library, options)
+    flags = [*shlex.split(CC), *options.cflags(library / "generated")]
+    program = [str(source), "-o", str(target), f"-L{library}", "-lort_abi", f"-Wl,-rpath,{library}"]
+    plugin = ["-shared", str(HERE / "run_plugin.c"), "-o", str(target.with_name("run_plugin.so"))]
+    for arguments in (program, plugin):
+        command = [*flags, *arguments, *native_build.LIBS]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
+
+
+def run(program: Path, models: Path) -> None:
+    """Runs a built program: all checks hold, and its sanitizers say nothing."""
+    done = subprocess.run(
+        [str(program), str(program.with_name("run_plugin.so")), str(models)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **RUNTIME},
+        check=False,
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "0 failed checks" in done.stdout
+
+
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
+def test_program(source: Path, models: Path, tmp_path: Path) -> None:
+    """The program's checks all hold, nothing leaks, nothing is undefined."""
+    build("address,undefined", "native-sanitized", source, tmp_path / source.stem)
+    run(tmp_path / source.stem, models)
+
+
+def test_threads_do_not_race(models: Path, tmp_path: Path) -> None:
+    """The same program under ThreadSanitizer."""
+    build("thread", "native-thread", HERE / "test_threads.c", tmp_path / "test_threads")
+    run(tmp_path / "test_threads", models)
