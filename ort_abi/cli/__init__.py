@@ -28,7 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 1
     except (CommandError, ort_abi.errors.OrtError, OSError, TypeError, ValueError) as error:
-        lines = str(error).splitlines() or [type(error).__name__]
-        print(f"ort-abi: {lines[0]}", file=sys.stderr)
+        print(f"ort-abi: {_one_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says, without the traceback that errors of Python providers carry."""
+    message, _, _ = str(error).partition("Traceback (most recent call last)")
+    return " ".join(message.split()) or type(error).__name__

@@ -51,9 +51,10 @@ def _new_devices(what: str, register: Callable[[], object]) -> list[OrtEpDevice]
     return devices
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "") -> None:
     """Prints columns, as wide as their longest cell."""
     cells = [[str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     for row in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(indent + line.rstrip())

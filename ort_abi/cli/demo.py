@@ -126,6 +126,9 @@ def _show(make: Callable[[], Any], feed: dict[str, Any], expected: NDArray[Any])
     print(f"   y[0, :4] = {np.array2string(output[0, :4], precision=4)}, {error:.1e} from NumPy's")
     print(f"   {microseconds:.1f} microseconds a run")
     if isinstance(session, ort_abi.InferenceSession):
-        print_assignment(session.assignment())
+        session.set_timing(True)
+        for _ in range(_REPEAT):
+            session.run(None, feed)
+        print_assignment(session.assignment(), indent="   ")
     print()
     return output

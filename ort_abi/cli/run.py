@@ -81,16 +81,15 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(_report(session, load_seconds, seconds, named), indent=2))
         return
-    print(
-        f"loaded in {load_seconds * 1e3:.1f} ms, ran {len(seconds)} time(s), best {min(seconds) * 1e3:.3f} ms\n"
-    )
+    load, best = (f"{number * 1e3:.3f} ms" for number in (load_seconds, min(seconds)))
+    print(f"loaded in {load}, ran {len(seconds)} time(s), the best in {best}\n")
     print_assignment(session.assignment())
     print()
     header = ("OUTPUT", "DTYPE", "SHAPE", "VALUES")
     print_table(header, [(name, array.dtype, list(array.shape), _summary(array)) for name, array in named])
 
 
-def print_assignment(steps: Sequence[PlanStep]) -> None:
+def print_assignment(steps: Sequence[PlanStep], indent: str = "") -> None:
     """Prints which provider ran how many of the model's nodes, and how long."""
     rows = []
     for name in dict.fromkeys(step.ep_name for step in steps):
@@ -99,7 +98,7 @@ def print_assignment(steps: Sequence[PlanStep]) -> None:
         milliseconds = sum(step.nanoseconds for step in mine) / runs / 1e6
         nodes = sum(step.original_nodes for step in mine)
         rows.append((name, nodes, f"{milliseconds:.3f}", _what_ran(mine)))
-    print_table(("EP", "NODES", "MS A RUN", "WHAT"), rows)
+    print_table(("EP", "NODES", "MS A RUN", "WHAT"), rows, indent)
 
 
 def _what_ran(steps: Sequence[PlanStep]) -> str:
