@@ -214,6 +214,7 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
     const char* slash = strrchr(source->path, '/');
     char* beside =
         slash == NULL ? str_copy(".") : str_copy_n(source->path, (size_t)(slash - source->path) + 1);
+    if (beside == NULL) status = status_no_memory();
     folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
     mem_free(beside);
   } else if (source->folder != NULL) {
