@@ -89,9 +89,9 @@ OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name) {
   REQUIRE_SLOT(allocator, Free, "OrtAllocator", ep_name);
   REQUIRE_SLOT(allocator, Info, "OrtAllocator", ep_name);
   const OrtMemoryInfo* info = allocator->Info(allocator);
-  if (info == NULL) return status_new(ORT_INVALID_ARGUMENT, "%s: OrtAllocator::Info gave NULL", ep_name);
+  if (info == NULL) return status_new(ORT_FAIL, "%s: OrtAllocator::Info gave NULL", ep_name);
   if (info->allocator_type == OrtArenaAllocator)
-    return status_new(ORT_INVALID_ARGUMENT,
+    return status_new(ORT_FAIL,
                       "%s: the OrtAllocator for '%s' says OrtArenaAllocator; an EP's own arena is a device "
                       "allocator for the host",
                       ep_name, info->name);

@@ -90,7 +90,7 @@ static const OrtEpApi* ep_api;
 static const OrtLogger* logger;
 static OrtMemoryInfo *default_memory, *host_memory, *arena_memory;
 static OrtHardwareDevice* virtual_hardware;
-static OrtAllocator* first_allocator;
+static OrtAllocator *first_allocator, *host_allocator;
 static OrtEpDevice* last_device;
 static int factories_alive, allocators_alive, transfers_alive;
 extern int faulty_plugin_misses_this(void);
@@ -132,10 +132,9 @@ static void ORT_API_CALL allocator_free(OrtAllocator* allocator, void* block) {
 }
 
 static const OrtMemoryInfo* ORT_API_CALL allocator_info(const OrtAllocator* allocator) {
-  (void)allocator;
   if (IS(ALLOCATOR_INFO_IS_NULL)) return NULL;
   if (IS(ALLOCATOR_OF_ARENA)) return arena_memory;
-  return default_memory;
+  return allocator == host_allocator ? host_memory : default_memory;
 }
 
 static size_t allocator_size(uint32_t version) {
@@ -147,7 +146,9 @@ static size_t allocator_size(uint32_t version) {
 
 static OrtStatus* ORT_API_CALL create_allocator(OrtEpFactory* factory, const OrtMemoryInfo* memory,
                                                 const OrtKeyValuePairs* options, OrtAllocator** out) {
-  (void)factory, (void)memory, (void)options;
+  const char* name = NULL;
+  (void)factory, (void)options;
+  RETURN_IF_FAILED(api->MemoryInfoGetName(memory, &name));
   if (IS(ALLOCATOR_FAILS)) return fail("no device memory");
   if (IS(ALLOCATOR_FAILS_SECOND) && allocators_alive == 1) return fail("no second allocator");
   if (IS(ALLOCATOR_IS_NULL)) return NULL;
@@ -168,6 +169,7 @@ static OrtStatus* ORT_API_CALL create_allocator(OrtEpFactory* factory, const Ort
   else
     *out = memcpy(malloc(sizeof allocator), &allocator, sizeof allocator);
   first_allocator = *out;
+  if (strstr(name, "Host") != NULL) host_allocator = *out;
   allocators_alive++;
   return NULL;
 }

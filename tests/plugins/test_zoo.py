@@ -38,10 +38,10 @@ FAILURES = {
     "NAME_IS_EMPTY": (INVALID_ARGUMENT, r"OrtEpFactory::GetName gave no name"),
     "VENDOR_IS_NULL": (INVALID_ARGUMENT, rf"{EP}: OrtEpFactory::GetVendor gave NULL"),
     "VERSION_IS_NULL": (
-        INVALID_ARGUMENT,
+        FAIL,
         rf"{EP}: OrtEpFactory::GetVersion gave NULL, not a semantic version",
     ),
-    "VERSION_NOT_SEMANTIC": (INVALID_ARGUMENT, rf"{EP}: OrtEpFactory::GetVersion gave '1.2', not a semantic"),
+    "VERSION_NOT_SEMANTIC": (FAIL, rf"{EP}: OrtEpFactory::GetVersion gave '1.2', not a semantic"),
     "VERSION_IN_METADATA": (INVALID_ARGUMENT, rf"{EP}: 'version' in the metadata is the host's to set"),
     "FACTORY_TOO_OLD": (
         INVALID_ARGUMENT,
@@ -70,8 +70,8 @@ FAILURES = {
         rf"{EP}: .*CreateAllocator or .* is NULL, .* memory 'FaultyDevice'",
     ),
     "NO_ALLOCATOR_FREE": (INVALID_ARGUMENT, rf"{EP}: required slot OrtAllocator::Free is NULL"),
-    "ALLOCATOR_INFO_IS_NULL": (INVALID_ARGUMENT, rf"{EP}: OrtAllocator::Info gave NULL"),
-    "ALLOCATOR_OF_ARENA": (INVALID_ARGUMENT, rf"{EP}: the OrtAllocator for 'Cpu' says OrtArenaAllocator"),
+    "ALLOCATOR_INFO_IS_NULL": (FAIL, rf"{EP}: OrtAllocator::Info gave NULL"),
+    "ALLOCATOR_OF_ARENA": (FAIL, rf"{EP}: the OrtAllocator for 'Cpu' says OrtArenaAllocator"),
     "ALLOCATOR_TWICE": (INVALID_ARGUMENT, r"for 'FaultyHost' gave an allocator that is registered already"),
     "TRANSFER_FAILS": (EP_FAIL, r"OrtEpFactory::CreateDataTransfer: no copy engine$"),
     "NO_TRANSFER_COPY": (INVALID_ARGUMENT, r"required slot OrtDataTransferImpl::CopyTensors is NULL"),
