@@ -51,43 +51,58 @@ class Answer:
 Drive = Callable[..., Answer]
 
 
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The host program, with AddressSanitizer and UndefinedBehaviorSanitizer in it and in the library."""
-    library = ROOT / "build" / "native-sanitized"
-    options = native_build.Options(cc=CC, sanitize=SANITIZERS)
+def build_driver(library: Path, options: native_build.Options, folder: Path) -> Path:
+    """Builds libort_abi.so in `library` and the host program that links it in `folder`."""
     native_build.build(library, options)
-    program = tmp_path_factory.mktemp("driver") / "driver"
     link = [f"-L{library}", "-lort_abi", f"-Wl,-rpath,{library}", *native_build.LIBS]
-    run_compiler([*options.cflags(library / "generated"), str(HERE / "driver.c"), "-o", str(program), *link])
-    return program
+    flags = options.cflags(library / "generated")
+    run_compiler([*flags, str(HERE / "driver.c"), "-o", str(folder / "driver"), *link])
+    return folder / "driver"
 
 
-@pytest.fixture
-def drive(driver: Path, tmp_path: Path) -> Drive:
+def make_drive(driver: Path, folder: Path) -> Drive:
     """A function `(*commands) -> Answer` that runs the commands (words separated by tabs) in one process.
 
-    The process must end well: no crash, no leak, nothing undefined.
+    The process must end well: no crash, and, where the driver is sanitized, no leak and nothing undefined.
     """
 
     def run(*commands: str | bytes) -> Answer:
         script = b"".join(line if isinstance(line, bytes) else f"{line}\n".encode() for line in commands)
+        environment = {**os.environ, **RUNTIME}
         done = subprocess.run(
-            [str(driver)],
-            input=script,
-            capture_output=True,
-            env={**os.environ, **RUNTIME},
-            cwd=tmp_path,
-            check=False,
+            [str(driver)], input=script, capture_output=True, env=environment, cwd=folder, check=False
         )
-        text = done.stdout.decode(errors="surrogateescape")
-        assert done.returncode == 0, (
-            f"exit status {done.returncode}\n{text}\n{done.stderr.decode(errors='replace')}"
-        )
+        text, errors = done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="replace")
+        assert done.returncode == 0, f"exit status {done.returncode}\n{text}\n{errors}"
         assert text.endswith("end\n"), text
         return Answer(text.splitlines())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def sanitized_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The host program, with AddressSanitizer and UndefinedBehaviorSanitizer in it and in the library."""
+    options = native_build.Options(cc=CC, sanitize=SANITIZERS)
+    return build_driver(ROOT / "build" / "native-sanitized", options, tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture(scope="session")
+def plain_driver(native_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The host program as users build it: what third-party libraries are loaded into."""
+    return build_driver(native_dir, native_build.Options(cc=CC), tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture
+def drive(sanitized_driver: Path, tmp_path: Path) -> Drive:
+    """Runs commands in the sanitized host program, see `make_drive`."""
+    return make_drive(sanitized_driver, tmp_path)
+
+
+@pytest.fixture
+def drive_plain(plain_driver: Path, tmp_path: Path) -> Drive:
+    """Runs commands in the plain host program, see `make_drive`."""
+    return make_drive(plain_driver, tmp_path)
 
 
 @pytest.fixture(scope="session")
