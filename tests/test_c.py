@@ -23,7 +23,8 @@ PROGRAMS = sorted([*FOLDER.glob("test_*.c"), *FOLDER.glob("unit_*.c")])
 def build_program(source: Path, library_dir: Path, program: Path) -> None:
     """Compiles one test; raises with the compiler's output."""
     options = native_build.Options(cc=CC, sanitize=SANITIZERS)
-    command = [*shlex.split(CC), *options.cflags(library_dir / "generated"), str(source), "-o", str(program)]
+    command = [*shlex.split(CC), *options.cflags(library_dir / "generated"), f"-I{FOLDER}"]
+    command += [str(source), "-o", str(program)]
     if source.name.startswith("unit_"):
         command += map(str, sorted((library_dir / "obj").rglob("*.o")))
     else:

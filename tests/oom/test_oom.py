@@ -1,0 +1,81 @@
+"""Out of memory: each allocation of registration, session creation and Run fails in turn."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ..conftest import CC, ROOT, SANITIZER_RUNTIME
+from ..test_c import build_program
+
+
+def mul_add_relu() -> list[onnx.NodeProto]:
+    """Nodes that the sample plugin runs all, fused."""
+    return [
+        helper.make_node("Mul", ["x", "w"], ["a"]),
+        helper.make_node("Add", ["a", "x"], ["b"]),
+        helper.make_node("Relu", ["b"], ["y"]),
+    ]
+
+
+def on_two_providers() -> list[onnx.NodeProto]:
+    """Nodes of which the plugin runs some and the built-in CPU EP the others."""
+    return [
+        helper.make_node("Mul", ["x", "w"], ["a"]),
+        helper.make_node("Sigmoid", ["a"], ["b"]),
+        helper.make_node("Shape", ["b"], ["shape"]),
+        helper.make_node("Reshape", ["b", "flat"], ["c"]),
+        helper.make_node("Reshape", ["c", "shape"], ["d"]),
+        helper.make_node("Softmax", ["d"], ["e"], axis=-1),
+        helper.make_node("Cast", ["e"], ["f"], to=TensorProto.DOUBLE),
+        helper.make_node("Cast", ["f"], ["g"], to=TensorProto.FLOAT),
+        helper.make_node("Relu", ["g"], ["y"]),
+    ]
+
+
+MODELS = {"plugin": mul_add_relu, "two_providers": on_two_providers}
+
+
+def save_model(path: Path, nodes: list[onnx.NodeProto]) -> Path:
+    """Writes a model of the nodes, of x: float[2,3], y, and two initializers."""
+    graph = helper.make_graph(
+        nodes,
+        "oom",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+        [
+            numpy_helper.from_array(np.array([1, -2, 3], np.float32), "w"),
+            numpy_helper.from_array(np.array([-1], np.int64), "flat"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture(scope="module")
+def programs(sanitized_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the test program and the sample plugin."""
+    folder = tmp_path_factory.mktemp("oom")
+    build_program(ROOT / "tests" / "oom" / "session_oom.c", sanitized_dir, folder / "session_oom")
+    include, source = ROOT / "csrc" / "include", ROOT / "samples" / "c_plugin" / "c_plugin.c"
+    command = [*CC.split(), "-g", "-shared", "-fPIC", f"-I{include}", source, "-o", folder / "libc_plugin.so"]
+    subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_allocation_fails_once(programs: Path, tmp_path: Path, model: str) -> None:
+    """Each failure is an error, leaks nothing, and the next try works and is right."""
+    path = save_model(tmp_path / "model.onnx", MODELS[model]())
+    command = [programs / "session_oom", programs / "libc_plugin.so", path]
+    environment = {**os.environ, **SANITIZER_RUNTIME}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "0 failed checks" in done.stdout
