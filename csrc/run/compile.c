@@ -95,9 +95,8 @@ static OrtStatus* compile_batch(OrtSession* session, Unit* const* units, size_t 
   Batch batch = {.units = units, .count = count};
   OrtStatus*(ORT_API_CALL * compile)(OrtEp*, const OrtGraph**, const OrtNode**, size_t, OrtNodeComputeInfo**,
                                      OrtNode**) = GUARD_SLOT(ep->ep, ep->version, Compile, 23);
-  if (compile == NULL || ep->ep->ReleaseNodeComputeInfos == NULL)
-    return status_new(ORT_EP_FAIL, "EP '%s' claimed nodes to fuse, but its OrtEp::%s is NULL", ep->name,
-                      compile == NULL ? "Compile" : "ReleaseNodeComputeInfos");
+  if (compile == NULL)
+    return status_new(ORT_EP_FAIL, "EP '%s' claimed nodes to fuse, but its OrtEp::Compile is NULL", ep->name);
   TRY_DONE(batch_new(session, &batch));
   status = compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
   for (size_t i = 0; i < count; i++) {

@@ -112,7 +112,8 @@ static OrtStatus* kernel_work(const Kernel* kernel, OrtKernelContext* context) {
   for (size_t i = 0; i < 2; i++) {
     const OrtValue* value = NULL;
     TRY(api->KernelContext_GetInput(context, i < count ? i : 0, &value));
-    TRY(read_tensor(value, &inputs[i]));
+    if (value != NULL) TRY(read_tensor(value, &inputs[i]));
+    if (value == NULL) inputs[i] = inputs[0];
   }
   TRY(compute_fault(context, &inputs[0], &done));
   if (done) return NULL;

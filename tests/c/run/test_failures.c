@@ -141,7 +141,8 @@ static void test_an_ep_must_have_a_name(void) {
 static void test_an_ep_that_fuses_must_compile(void) {
   check_creation_fails(FAULT_NO_COMPILE, mixed, ORT_EP_FAIL,
                        "claimed nodes to fuse, but its OrtEp::Compile is NULL");
-  check_creation_fails(FAULT_NO_RELEASE_INFOS, mixed, ORT_EP_FAIL, "OrtEp::ReleaseNodeComputeInfos is NULL");
+  check_creation_fails(FAULT_NO_RELEASE_INFOS, mixed, ORT_INVALID_ARGUMENT,
+                       "OrtEp::ReleaseNodeComputeInfos is NULL");
 }
 
 static void test_compile_that_fails_half_way_is_cleaned_up(void) {

@@ -1,0 +1,114 @@
+/* Eight threads run one session, and EPs that cannot do that are serialised. Also run under ThreadSanitizer.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "run_test.h"
+
+#define THREADS 8
+#define RUNS    50
+
+static const int64_t two_by_three[] = {2, 3};
+static _Atomic int good_runs;
+
+/* Counts instead of checking: checks are for one thread. */
+static void* run_often(void* session) {
+  const char *input = "x", *output = "y";
+  OrtAllocator* allocator = NULL;
+  OrtValue* x = NULL;
+  void* data = NULL;
+  if (api()->GetAllocatorWithDefaultOptions(&allocator) != NULL ||
+      api()->CreateTensorAsOrtValue(allocator, two_by_three, 2, FLOAT, &x) != NULL ||
+      api()->GetTensorMutableData(x, &data) != NULL)
+    return NULL;
+  for (size_t i = 0; i < 6; i++) ((float*)data)[i] = (float)i;
+  for (int i = 0; i < RUNS; i++) {
+    OrtValue* y = NULL;
+    const void* result = NULL;
+    if (api()->Run(session, NULL, &input, (const OrtValue* const*)&x, 1, &output, 1, &y) != NULL ||
+        api()->GetTensorData(y, &result) != NULL)
+      break;
+    if (((const float*)result)[5] == 30) atomic_fetch_add(&good_runs, 1);
+    api()->ReleaseValue(y);
+  }
+  api()->ReleaseValue(x);
+  return NULL;
+}
+
+static void run_on_threads(OrtSession* session) {
+  pthread_t threads[THREADS];
+  good_runs = 0;
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, run_often, session) == 0);
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(good_runs == THREADS * RUNS);
+}
+
+static OrtStatus* linger(OrtKernelContext* context) {
+  (void)context;
+  usleep(100);
+  return NULL;
+}
+
+static void test_threads_share_a_session(void) {
+  reset();
+  control->claims[0] = "single add;single mul;single relu";
+  control->on_compute = linger;
+  OrtSession* session = new_session("chain", 1, NO_FALLBACK);
+  ortabi_session_set_timing(session, true);
+  run_on_threads(session);
+  CHECK(control->most_runs_at_once > 1);
+  OrtAbiPlanStep step;
+  CHECK_OK(ortabi_session_step(session, 2, &step));
+  CHECK(step.runs == THREADS * RUNS);
+  api()->ReleaseSession(session);
+}
+
+static void test_an_ep_that_is_not_concurrent_runs_one_at_a_time(void) {
+  reset();
+  control->claims[0] = "fuse add mul relu";
+  control->fault = FAULT_NOT_CONCURRENT;
+  control->on_compute = linger;
+  OrtSession* session = new_session("chain", 1, NO_FALLBACK);
+  run_on_threads(session);
+  CHECK(control->most_runs_at_once == 1);
+  api()->ReleaseSession(session);
+}
+
+/* Two sessions on one library, made and released while the other runs. */
+static void* make_and_run(void* unused) {
+  (void)unused;
+  for (int i = 0; i < 5; i++) {
+    OrtSession* session = NULL;
+    char path[512];
+    OrtSessionOptions* options = NULL;
+    snprintf(path, sizeof path, "%s/chain.onnx", models);
+    if (api()->CreateSessionOptions(&options) != NULL ||
+        api()->SessionOptionsAppendExecutionProvider_V2(options, env, &ep_devices[0], 1, NULL, NULL, 0) !=
+            NULL ||
+        api()->CreateSession(env, path, options, &session) != NULL)
+      return NULL;
+    api()->ReleaseSessionOptions(options);
+    run_often(session);
+    api()->ReleaseSession(session);
+  }
+  return NULL;
+}
+
+static void test_sessions_come_and_go_on_threads(void) {
+  pthread_t threads[THREADS];
+  reset();
+  control->claims[0] = "single add;single mul;single relu";
+  good_runs = 0;
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, make_and_run, NULL) == 0);
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(good_runs == THREADS * 5 * RUNS);
+}
+
+int main(int argc, char** argv) {
+  if (!open_env(argc, argv)) return finish();
+  RUN(test_threads_share_a_session);
+  RUN(test_an_ep_that_is_not_concurrent_runs_one_at_a_time);
+  RUN(test_sessions_come_and_go_on_threads);
+  return close_env();
+}
