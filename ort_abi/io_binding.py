@@ -19,15 +19,15 @@ __all__ = ["IOBinding"]
 class IOBinding:
     """What `InferenceSession.io_binding` gives. *keeps alive* what is bound, and the session."""
 
-    __slots__ = ("__weakref__", "_alive", "_handle", "_outputs", "session")
+    __slots__ = ("__weakref__", "_alive", "_handle", "session")
 
-    def __init__(self, session: Handle, output_names: list[str]) -> None:
-        """Takes the session's handle and the names of its outputs."""
+    def __init__(self, session: Handle) -> None:
+        """Takes the session's handle."""
         self.session = session
         self._handle = create(
             "OrtIoBinding", api.ReleaseIoBinding, api.CreateIoBinding, session.pointer, parents=(session,)
         )
-        self._outputs = output_names
+
         self._alive: dict[tuple[str, str], object] = {}
 
     @property

@@ -38,11 +38,16 @@ __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "PlanStep"]
 
 _CPU_PROVIDER = "CPUExecutionProvider"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
+_MAX_KEPT_NAMES = 64
 _IGNORED = {
     "enable_fallback",
     "read_config_from_model",
     "disabled_optimizers",
 }  # no use here
+
+# Slots that every run calls: reading one from the table makes an object.
+_run: CData = api.Run
+_release_value: CData = api.ReleaseValue
 
 
 class NodeArg(NamedTuple):
@@ -122,6 +127,8 @@ class InferenceSession:
         env.track_session(self, self._handle)
         self._inputs = self._node_args("Input")
         self._outputs = self._node_args("Output")
+        self._output_names = tuple(arg.name for arg in self._outputs)
+        self._kept_names: dict[tuple[str, ...], tuple[CData, list[CData]]] = {}
         self._required = [arg.name for arg in self._inputs if not arg.type.startswith("optional")]
 
     def _load(self, model: str | bytes | os.PathLike[str], fallback: bool) -> Handle:
@@ -224,31 +231,39 @@ class InferenceSession:
         missing = [name for name in self._required if name not in input_feed]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
-        wanted = list(output_names) if output_names else [arg.name for arg in self._outputs]
-        in_names, _in_alive = c_strings([encode(name, "an input's name") for name in input_feed])
-        out_names, _out_alive = c_strings([encode(name, "an output's name") for name in wanted])
-        outputs = ffi.new("OrtValue*[]", len(wanted))
+        in_names = self._c_names(tuple(input_feed), "an input's name")
+        out_names = self._c_names(
+            tuple(output_names) if output_names else self._output_names, "an output's name"
+        )
+        outputs = ffi.new("OrtValue*[]", len(out_names))
         options = NULL if run_options is None else run_options.pointer
         made: list[CData] = []
         alive: list[object] = []
         try:
             inputs = ffi.new("const OrtValue*[]", [_input(*item, made, alive) for item in input_feed.items()])
-            check(
-                api.Run(
-                    session.pointer, options, in_names, inputs, len(inputs), out_names, len(wanted), outputs
-                )
-            )
+            counts = len(in_names), len(out_names)
+            check(_run(session.pointer, options, in_names, inputs, counts[0], out_names, counts[1], outputs))
         finally:
             for pointer in made:
-                api.ReleaseValue(pointer)
-        pointers = [outputs[i] for i in range(len(wanted))]
+                _release_value(pointer)
         return [
-            None if pointer == NULL else Handle(pointer, api.ReleaseValue, session) for pointer in pointers
+            None if pointer == NULL else Handle(pointer, _release_value, session)
+            for pointer in ffi.unpack(outputs, len(out_names))
         ]
+
+    def _c_names(self, names: tuple[str, ...], what: str) -> CData:
+        """Names as C has them, kept for the next run."""
+        found = self._kept_names.get(names)
+        if found is None:
+            array, strings = c_strings([encode(name, what) for name in names])
+            if len(self._kept_names) >= _MAX_KEPT_NAMES:
+                self._kept_names.clear()
+            found = self._kept_names[names] = (array, strings)
+        return found[0]
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound ahead of runs (`CreateIoBinding`, API 5)."""
-        return IOBinding(self._session(), [arg.name for arg in self._outputs])
+        return IOBinding(self._session())
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs with what is bound (`RunWithBinding`, API 5). Raises ValueError for a foreign binding."""
@@ -372,7 +387,8 @@ def _input(name: str, data: Any, made: list[CData], alive: list[object]) -> CDat
     try:
         pointer, memory = tensor_over(array)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"input {name!r}: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"input {name!r}: {error}") from error
     made.append(pointer)
     alive.append((array, memory))
     return pointer

@@ -17,7 +17,26 @@ from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, Value
 
 __all__ = ["OrtValue", "copy_tensors"]
 
-_CPU_MEMORY = create("OrtMemoryInfo", api.ReleaseMemoryInfo, api.CreateCpuMemoryInfo, 0, 0)
+_cpu_memory_handle = create("OrtMemoryInfo", api.ReleaseMemoryInfo, api.CreateCpuMemoryInfo, 0, 0)
+_cpu_memory: CData = _cpu_memory_handle.pointer
+
+
+def _default_allocator_memory() -> CData:
+    out = ffi.new("const OrtMemoryInfo**")
+    check(api.AllocatorGetInfo(default_allocator, out))
+    return out[0]
+
+
+_default_memory: CData = _default_allocator_memory()
+
+# Slots that every run calls: reading one from the table makes an object.
+_create_over: CData = api.CreateTensorWithDataAsOrtValue
+_describe: CData = api.GetTensorElementTypeAndShapeDataReference
+_mutable_data: CData = api.GetTensorMutableData
+_memory_info: CData = api.GetTensorMemoryInfo
+
+# Element types by dtype, of dtypes whose elements a tensor has in the same form.
+_flat_types: dict[np.dtype[Any], int] = {}
 
 # Where ONNX's name of an element type is not NumPy's name without underscores.
 _ONNX_NAMES = {
@@ -66,36 +85,52 @@ def tensor_over(array: NDArray[Any]) -> tuple[CData, object]:
     C-contiguous, not in native byte order, of strings or of a type below a byte. Raises TypeError for a dtype
     that ONNX lacks.
     """
+    element_type = _flat_types.get(array.dtype)
+    if element_type is None:
+        return _tensor_of_other_type(array)
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return _tensor_over(array, array.shape, element_type)
+
+
+def _tensor_over(memory: NDArray[Any], shape: tuple[int, ...], element_type: int) -> tuple[CData, object]:
+    buffer, out = ffi.from_buffer(memory), ffi.new("OrtValue**")
+    dims = ffi.new("int64_t[]", shape)
+    check(_create_over(_cpu_memory, buffer, memory.nbytes, dims, len(shape), element_type, out))
+    return out[0], buffer
+
+
+def _tensor_of_other_type(array: NDArray[Any]) -> tuple[CData, object]:
+    """Types seen for the first time, and those whose elements have another form in a tensor."""
+    if array.dtype.kind == "S":
+        array = array.astype(object)
     dtype = array.dtype
-    if dtype.kind == "S":
-        array, dtype = array.astype(object), np.dtype(object)
+    element_type = dtypes.to_onnx(dtype)
+    if element_type == dtypes.STRING:
+        return _string_tensor(array), None
     if not dtype.isnative:
         array = array.astype(dtype.newbyteorder("="))
-    element_type = dtypes.to_onnx(dtype)
-    shape = ffi.new("int64_t[]", array.shape)
-    out = ffi.new("OrtValue**")
-    if element_type == dtypes.STRING:
-        check(api.CreateTensorAsOrtValue(default_allocator, shape, array.ndim, element_type, out))
-        try:
-            fill_strings(api, out[0], array.reshape(-1).tolist())
-        except BaseException:
-            api.ReleaseValue(out[0])
-            raise
-        return out[0], None
     if dtypes.is_packed(element_type):
-        array = dtypes.pack(array, element_type)
-    elif not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
-    memory = ffi.from_buffer(array)
-    arguments = (_CPU_MEMORY.pointer, memory, array.nbytes, shape, len(shape), element_type)
-    check(api.CreateTensorWithDataAsOrtValue(*arguments, out))
-    return out[0], memory
+        return _tensor_over(dtypes.pack(array, element_type), array.shape, element_type)
+    _flat_types[array.dtype] = element_type
+    return tensor_over(array)
+
+
+def _string_tensor(array: NDArray[Any]) -> CData:
+    dims, out = ffi.new("int64_t[]", array.shape), ffi.new("OrtValue**")
+    check(api.CreateTensorAsOrtValue(default_allocator, dims, array.ndim, dtypes.STRING, out))
+    try:
+        fill_strings(api, out[0], array.reshape(-1).tolist())
+    except BaseException:
+        api.ReleaseValue(out[0])
+        raise
+    return out[0]
 
 
 def describe(pointer: CData) -> tuple[int, tuple[int, ...]]:
     """Element type and shape of a tensor (`GetTensorElementTypeAndShapeDataReference`, API 24)."""
     kind, dims, rank = ffi.new("ONNXTensorElementDataType*"), ffi.new("const int64_t**"), ffi.new("size_t*")
-    check(api.GetTensorElementTypeAndShapeDataReference(pointer, kind, dims, rank))
+    check(_describe(pointer, kind, dims, rank))
     return kind[0], tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
 
 
@@ -106,19 +141,19 @@ def to_array(handle: Handle) -> NDArray[Any]:
     `errors.NotImplemented` for a value that is no tensor.
     """
     pointer = handle.pointer
-    is_tensor = ffi.new("int*")
-    check(api.IsTensor(pointer, is_tensor))
-    if not is_tensor[0]:
-        raise errors.NotImplemented(f"only tensors can become arrays, not {_type_of(pointer)}")
-    element_type, shape = describe(pointer)
+    try:
+        element_type, shape = describe(pointer)
+    except errors.OrtError:
+        raise errors.NotImplemented(f"only tensors can become arrays, not {_type_of(pointer)}") from None
     if element_type == dtypes.STRING:
         return read_strings(api, pointer, shape)
     if not _in_host_memory(pointer):
         copy = _new_tensor(default_allocator, shape, element_type)
         _copy([pointer], [copy.pointer])
         return to_array(copy)
-    data, size = ffi.new("void**"), dtypes.bytes_for(element_type, math.prod(shape))
-    check(api.GetTensorMutableData(pointer, data))
+    data = ffi.new("void**")
+    check(_mutable_data(pointer, data))
+    size = dtypes.bytes_for(element_type, math.prod(shape))
     memory = ffi.buffer(ffi.gc(ffi.cast("char*", data[0]), handle.keep), size)
     if dtypes.is_packed(element_type):
         packed = np.frombuffer(memory, np.uint8) if size else np.empty(0, np.uint8)
@@ -140,12 +175,15 @@ def _type_of(pointer: CData) -> str:
 
 def _memory_of(pointer: CData) -> CData:
     out = ffi.new("const OrtMemoryInfo**")
-    check(api.GetTensorMemoryInfo(pointer, out))
+    check(_memory_info(pointer, out))
     return out[0]
 
 
 def _in_host_memory(pointer: CData) -> bool:
-    memory, kind = _memory_of(pointer), ffi.new("OrtMemoryInfoDeviceType*")
+    memory = _memory_of(pointer)
+    if memory == _default_memory:
+        return True
+    kind = ffi.new("OrtMemoryInfoDeviceType*")
     api.MemoryInfoGetDeviceType(memory, kind)
     if kind[0] == OrtMemoryInfoDeviceType.CPU:
         return True
@@ -221,11 +259,8 @@ class OrtValue:
         array = np.ascontiguousarray(data)
         if dtypes.bytes_for(element_type, array.size) != array.nbytes:
             raise ValueError(f"an array of {array.dtype} cannot hold elements of {onnx_name(element_type)}")
-        memory = ffi.from_buffer(array)
-        shape = ffi.new("int64_t[]", array.shape)
-        arguments = (_CPU_MEMORY.pointer, memory, array.nbytes, shape, len(shape), element_type)
-        make = api.CreateTensorWithDataAsOrtValue
-        return OrtValue(create("OrtValue", api.ReleaseValue, make, *arguments, parents=(memory,)))
+        pointer, memory = _tensor_over(array, array.shape, element_type)
+        return OrtValue(Handle(pointer, api.ReleaseValue, memory))
 
     @staticmethod
     def ortvalue_from_shape_and_type(
