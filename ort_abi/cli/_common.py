@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import ort_abi
-from ort_abi import OrtEpDevice
+from ort_abi import OrtEpDevice, OrtHardwareDeviceType
 
-__all__ = ["CommandError", "print_table", "register_library", "register_python"]
+__all__ = [
+    "CommandError",
+    "add_device_option",
+    "inject_devices",
+    "print_table",
+    "register_library",
+    "register_python",
+]
 
 
 class CommandError(Exception):
     """A failure that the user is told in one line."""
+
+
+def add_device_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--device`."""
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="TYPE:VENDOR_ID[:DEVICE_ID]",
+        help="act as if the machine had this device too, for example cpu:0x8086 or gpu:0x10de:0x2330",
+    )
+
+
+def inject_devices(texts: Sequence[str]) -> None:
+    """Adds the hardware devices that `--device` names. Raises CommandError for a wrong text."""
+    for text in texts:
+        kind, *numbers = text.split(":")
+        try:
+            device_type = OrtHardwareDeviceType[kind.upper()]
+            vendor_id, device_id = (int(number, 0) for number in (*numbers, "0")[:2])
+        except (KeyError, ValueError):
+            raise CommandError(f"--device takes cpu, gpu or npu and numbers, not {text!r}") from None
+        ort_abi.inject_hardware_device(device_type, vendor_id, device_id, vendor="injected")
 
 
 def register_library(path: str) -> list[OrtEpDevice]:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import ort_abi
-from ort_abi.cli._common import print_table, register_library
+from ort_abi.cli._common import add_device_option, inject_devices, print_table, register_library
 
 __all__ = ["add_parser", "main"]
 
@@ -16,12 +16,14 @@ def add_parser(commands: Any) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser("devices", help="list execution providers and their devices")
     parser.add_argument("--ep", action="append", default=[], metavar="LIB", help="an EP library to load")
+    add_device_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(main=main)
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Prints a table of all EP devices."""
+    inject_devices(arguments.device)
     for library in arguments.ep:
         register_library(library)
     devices = ort_abi.get_ep_devices()

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 import ort_abi
 from ort_abi import NodeArg, OrtEpDevice, PlanStep
-from ort_abi.cli._common import CommandError, print_table, register_library, register_python
+from ort_abi.cli._common import (
+    CommandError,
+    add_device_option,
+    inject_devices,
+    print_table,
+    register_library,
+    register_python,
+)
 from ort_abi.value import dtype_of
 
 __all__ = ["add_parser", "main", "print_assignment"]
@@ -27,6 +34,7 @@ def add_parser(commands: Any) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser("run", help="run a model and show what ran where")
     parser.add_argument("model", metavar="MODEL", help="an ONNX file")
+    add_device_option(parser)
     parser.add_argument("--ep", action="append", default=[], metavar="LIB", help="an EP library to use")
     parser.add_argument(
         "--py-ep",
@@ -57,6 +65,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Runs the model. Raises CommandError for what the user can correct."""
     if not Path(arguments.model).is_file():
         raise CommandError(f"there is no model {arguments.model}")
+    inject_devices(arguments.device)
     options = ort_abi.SessionOptions()
     for key, value in _pairs(arguments.config, "--config"):
         options.add_session_config_entry(key, value)
@@ -103,10 +112,10 @@ def print_assignment(steps: Sequence[PlanStep], indent: str = "") -> None:
 
 def _what_ran(steps: Sequence[PlanStep]) -> str:
     parts = []
-    fused = [step for step in steps if step.original_nodes > 1]
+    fused = [step for step in steps if step.domain == step.ep_name]  # the domain of fused nodes
     if fused:
-        parts.append(f"{len(fused)} fused group(s) of {sum(step.original_nodes for step in fused)} nodes")
-    counts = Counter(step.op_type for step in steps if step.original_nodes <= 1)
+        parts.append(f"{len(fused)} fused group(s) of {sum(step.original_nodes for step in fused)} node(s)")
+    counts = Counter(step.op_type for step in steps if step.domain != step.ep_name)
     parts += [op if count == 1 else f"{count}x {op}" for op, count in counts.most_common(_SHOWN)]
     if len(counts) > _SHOWN:
         parts.append(f"and {len(counts) - _SHOWN} more")

@@ -93,6 +93,17 @@ def test_devices_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cpu["device"]["type"] == "CPU"
 
 
+def test_devices_can_be_made_up() -> None:
+    command = [sys.executable, "-m", "ort_abi.cli", "devices", "--device", "gpu:0x10de:0x2330", "--ep"]
+    plugin = pytest.importorskip("onnxruntime_ep_openvino").get_library_path()
+    done = subprocess.run(
+        [*command, plugin, "--device", "cpu:0x8086"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("OpenVINOExecutionProvider "))
+    assert line.split()[1:6] == ["Intel", "CPU", "injected", "0x8086", "0x0000"]
+
+
 def test_run_says_what_ran_where(capsys: pytest.CaptureFixture[str], mul: str, provider: str) -> None:
     out = run(capsys, "run", mul, "--py-ep", f"{provider}:Mine", "--no-fallback", "--repeat", "3")
     assert "ran 3 time(s)" in out
@@ -156,6 +167,9 @@ def test_what_no_command_can_use_is_one_clear_line(
         "is no Python file": ["run", mul, "--py-ep", "/no/file.py:Mine"],
         "no execution provider 'Nowhere', only": ["run", mul, "--ep-name", "Nowhere"],
         "KEY=VALUE": ["run", mul, "--ep-option", "novalue"],
+        "not 'gpu'": ["devices", "--device", "gpu"],
+        "not 'tpu:1'": ["devices", "--device", "tpu:1"],
+        "not 'gpu:x:y'": ["devices", "--device", "gpu:x:y"],
         "'the reason'": ["run", mul, "--py-ep", f"{provider}:Failing", "--ep-option", "fail=yes"],
         "no such input": ["run", mul, "--input", f"c={tmp_path / 'int.npy'}"],
         "bad.npy": ["run", mul, "--input", f"a={tmp_path / 'bad.npy'}"],
