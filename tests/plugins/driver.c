@@ -9,6 +9,7 @@
 
 static const OrtApi* api;
 static OrtEnv* env;
+static OrtSession* session;
 
 static void ORT_API_CALL print_log(void* param, OrtLoggingLevel severity, const char* category,
                                    const char* logid, const char* location, const char* message) {
@@ -161,6 +162,22 @@ static void append(char** words, int count) {
   api->ReleaseSessionOptions(options);
 }
 
+/* session <model> <EP name> */
+static void open_session(const char* model, const char* ep_name) {
+  const OrtEpDevice* device = device_of(ep_name);
+  OrtSessionOptions* options = NULL;
+  api->ReleaseStatus(api->CreateSessionOptions(&options));
+  api->ReleaseStatus(api->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, NULL, NULL, 0));
+  report("session", api->CreateSession(env, model, options, &session));
+  api->ReleaseSessionOptions(options);
+}
+
+static void close_session(void) {
+  api->ReleaseSession(session);
+  session = NULL;
+  printf("close: ok\n");
+}
+
 static void incompatibility(const char* ep_name, int type) {
   const OrtHardwareDevice *all[64], *chosen = NULL;
   OrtDeviceEpIncompatibilityDetails* details = NULL;
@@ -223,6 +240,10 @@ static void run(char** words, int count) {
     append(words + 1, count - 1);
   else if (IS("incompatibility", 2))
     incompatibility(words[1], atoi(words[2]));
+  else if (IS("session", 2))
+    open_session(words[1], words[2]);
+  else if (IS("close", 0))
+    close_session();
   else if (IS("share", 2))
     share(words[1], words[2]);
   else

@@ -69,6 +69,11 @@ enum Fault {
   NO_CREATE_TRANSFER,
   NO_TRANSFER_COPY,
   TRANSFER_CUT, /* before an unmapped page */
+  /* OrtEp */
+  EP_FAILS,
+  EP_IS_NULL,
+  EP_HAS_NO_NAME,
+  CAPABILITY_FAILS,
 };
 
 #ifndef FAULT
@@ -92,7 +97,7 @@ static OrtMemoryInfo *default_memory, *host_memory, *arena_memory;
 static OrtHardwareDevice* virtual_hardware;
 static OrtAllocator *first_allocator, *host_allocator;
 static OrtEpDevice* last_device;
-static int factories_alive, allocators_alive, transfers_alive;
+static int factories_alive, allocators_alive, transfers_alive, eps_alive;
 extern int faulty_plugin_misses_this(void);
 
 static OrtStatus* fail(const char* message) {
@@ -307,16 +312,37 @@ static OrtStatus* ORT_API_CALL get_supported_devices(OrtEpFactory* factory,
 
 /* ---- Factories ---- */
 
+static const char* ORT_API_CALL ep_get_name(const OrtEp* ep) {
+  (void)ep;
+  return EP_NAME;
+}
+
+/* Claims nothing: all nodes are left to others. */
+static OrtStatus* ORT_API_CALL ep_get_capability(OrtEp* ep, const OrtGraph* graph,
+                                                 OrtEpGraphSupportInfo* info) {
+  (void)ep, (void)graph, (void)info;
+  return IS(CAPABILITY_FAILS) ? fail("graph is too beautiful") : NULL;
+}
+
 static OrtStatus* ORT_API_CALL create_ep(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
                                          const OrtKeyValuePairs* const* metadata, size_t count,
                                          const OrtSessionOptions* options, const OrtLogger* session_logger,
                                          OrtEp** ep) {
-  (void)factory, (void)devices, (void)metadata, (void)count, (void)options, (void)session_logger, (void)ep;
-  return fail("this plugin makes no EP");
+  (void)factory, (void)devices, (void)metadata, (void)count, (void)options, (void)session_logger;
+  if (IS(EP_FAILS)) return fail("device is lost");
+  if (IS(EP_IS_NULL)) return NULL;
+  OrtEp made = {.ort_version_supported = ORT_API_VERSION,
+                .GetName = IS(EP_HAS_NO_NAME) ? NULL : ep_get_name,
+                .GetCapability = ep_get_capability};
+  *ep = memcpy(malloc(sizeof made), &made, sizeof made);
+  eps_alive++;
+  return NULL;
 }
 
 static void ORT_API_CALL release_ep(OrtEpFactory* factory, OrtEp* ep) {
-  (void)factory, (void)ep;
+  (void)factory;
+  free(ep);
+  eps_alive--;
 }
 
 static OrtStatus* ORT_API_CALL get_incompatibility(OrtEpFactory* factory, const OrtHardwareDevice* hardware,
@@ -422,6 +448,7 @@ OrtStatus* ORT_API_CALL ReleaseEpFactory(OrtEpFactory* factory) {
   release_memory_infos();
   if (allocators_alive != 0) printf("plugin: %d allocators alive\n", allocators_alive);
   if (transfers_alive != 0) printf("plugin: %d data transfers alive\n", transfers_alive);
+  if (eps_alive != 0) printf("plugin: %d EPs alive\n", eps_alive);
   printf("plugin: all factories released\n");
   return IS(RELEASE_FAILS) ? fail("device is busy") : NULL;
 }

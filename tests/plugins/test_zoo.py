@@ -10,6 +10,7 @@ import re
 import shutil
 from pathlib import Path
 
+import onnx
 import pytest
 
 from .conftest import Build, Drive
@@ -463,4 +464,82 @@ def test_shared_allocator_is_replaced_and_released(plugin: Build, drive: Drive) 
         ["memory=FaultyDevice:shared", "memory=FaultyHost:shared"],
         ["memory=FaultyDevice:none", "memory=FaultyHost:shared"],
     ]
+    assert not [line for line in answer.lines if line.endswith(" alive")]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model of one Relu."""
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "relu.onnx")
+    return tmp_path / "relu.onnx"
+
+
+def test_library_of_a_living_session_cannot_be_unregistered(plugin: Build, drive: Drive, model: Path) -> None:
+    library = plugin()
+    answer = drive(
+        "create",
+        f"register\tzoo\t{library}",
+        f"session\t{model}\t{EP}",
+        "unregister\tzoo",
+        "devices",
+        "close",
+        "unregister\tzoo",
+        f"mapped\t{library}",
+        "release",
+    )
+    assert answer.results("session") == ["ok"]
+    refused, done = answer.results("unregister")
+    assert refused.startswith(f"1 UnregisterExecutionProviderLibrary: 'zoo' ({library}) is in use: ")
+    assert "session" in refused and "release them first" in refused
+    assert answer.devices() == [EP]
+    assert done == "ok"
+    assert answer.results("mapped") == ["0"]
+
+
+def test_session_keeps_the_environment_alive(plugin: Build, drive: Drive, model: Path) -> None:
+    """Released by its last other holder, the environment goes with the session, and its libraries with it."""
+    library = plugin()
+    answer = drive(
+        "create",
+        f"register\tzoo\t{library}",
+        f"session\t{model}\t{EP}",
+        "release",
+        "close",
+        f"mapped\t{library}",
+    )
+    assert answer.lines.index("close: ok") > answer.lines.index("plugin: all factories released")
+    assert answer.lines.index("release: ok") < answer.lines.index("plugin: all factories released")
+    assert answer.results("mapped") == ["0"]
+    assert not [line for line in answer.lines if line.endswith(" alive")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "pattern"),
+    [
+        ("EP_FAILS", EP_FAIL, rf"{EP}.*CreateEp.*device is lost$"),
+        ("EP_IS_NULL", EP_FAIL, rf"{EP}.*CreateEp said OK and gave no OrtEp$"),
+        ("EP_HAS_NO_NAME", INVALID_ARGUMENT, rf"{EP}.*OrtEp::GetName is NULL"),
+        ("CAPABILITY_FAILS", EP_FAIL, rf"{EP}.*GetCapability.*graph is too beautiful$"),
+    ],
+)
+def test_session_that_fails_does_not_hold_the_library(
+    fault: str, code: int, pattern: str, plugin: Build, drive: Drive, model: Path
+) -> None:
+    library = plugin(fault)
+    answer = drive(
+        "create",
+        f"register\tzoo\t{library}",
+        f"session\t{model}\t{EP}",
+        "unregister\tzoo",
+        f"mapped\t{library}",
+        "release",
+    )
+    (failed,) = answer.results("session")
+    assert re.search(pattern, failed), failed
+    assert failed.startswith(f"{code} ")
+    assert answer.results("unregister") == ["ok"]
+    assert answer.results("mapped") == ["0"]
     assert not [line for line in answer.lines if line.endswith(" alive")]
