@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ort_abi import ep, errors
 from ort_abi._enums import ExecutionMode, GraphOptimizationLevel, OrtLoggingLevel
+from ort_abi.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph, PlanStep
 from ort_abi.device import (
     OrtAllocatorType,
     OrtDevice,
@@ -38,7 +39,7 @@ from ort_abi.env import (
 )
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import RunOptions, SessionOptions
-from ort_abi.session import InferenceSession, ModelMetadata, NodeArg, PlanStep
+from ort_abi.session import InferenceSession, ModelMetadata, NodeArg
 from ort_abi.value import OrtValue, copy_tensors
 
 __version__ = "0.1.0"
@@ -54,6 +55,8 @@ __all__ = [
     "OrtDevice",
     "OrtDeviceMemoryType",
     "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
     "OrtEpDevice",
     "OrtHardwareDevice",
     "OrtHardwareDeviceType",

@@ -28,13 +28,14 @@ from ort_abi._lib import (
     take_text,
     text,
 )
+from ort_abi.assignment import OrtEpAssignedSubgraph, PlanStep, read_assigned_subgraphs, read_plan
 from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import Provider, RunOptions, SessionOptions
 from ort_abi.value import OrtValue, tensor_over, to_array, type_text
 
-__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "PlanStep"]
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
 _CPU_PROVIDER = "CPUExecutionProvider"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
@@ -71,22 +72,6 @@ class ModelMetadata(NamedTuple):
     graph_description: str
     version: int
     custom_metadata_map: dict[str, str]
-
-
-class PlanStep(NamedTuple):
-    """One node as it runs.
-
-    `op_type` of a fused node is its subgraph's name; it runs `original_nodes` of the model. `runs` and
-    `nanoseconds` count while `set_timing` is on.
-    """
-
-    ep_name: str
-    node_name: str
-    op_type: str
-    domain: str
-    original_nodes: int
-    runs: int
-    nanoseconds: int
 
 
 class InferenceSession:
@@ -354,13 +339,15 @@ class InferenceSession:
 
     def assignment(self) -> list[PlanStep]:
         """The nodes in the order in which they run, each with its provider. Ours: `ortabi_session_step`."""
-        session, step = self.pointer, ffi.new("OrtAbiPlanStep*")
-        steps = []
-        for index in range(lib.ortabi_session_step_count(session)):
-            check(lib.ortabi_session_step(session, index, step))
-            names = (text(step.ep_name), text(step.node_name), text(step.op_type), text(step.domain))
-            steps.append(PlanStep(*names, step.original_nodes, step.runs, step.nanoseconds))
-        return steps
+        return read_plan(self.pointer)
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """The model's nodes, as providers took them (`Session_GetEpGraphAssignmentInfo`, API 24).
+
+        Raises an `errors.OrtError` unless the session config entry
+        `session.record_ep_graph_assignment_info` was "1" when the session was made.
+        """
+        return read_assigned_subgraphs(self.pointer)
 
     def set_timing(self, on: bool) -> None:
         """Counts runs and nanoseconds of each node from now on, or stops (`ortabi_session_set_timing`)."""

@@ -473,6 +473,24 @@ def test_assignment_and_timing(mul_ep: str) -> None:
     assert all(step.nanoseconds > 0 for step in steps)
 
 
+def test_assignment_as_onnxruntime_tells_it(mul_ep: str) -> None:
+    options = SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    session = InferenceSession(chain(), options, providers=[mul_ep])
+    found = {
+        (graph.ep_name, node.name, node.op_type)
+        for graph in session.get_provider_graph_assignment_info()
+        for node in graph.get_nodes()
+    }
+    assert found == {
+        (mul_ep, "mul1", "Mul"),
+        ("CPUExecutionProvider", "add1", "Add"),
+        (mul_ep, "mul2", "Mul"),
+    }
+    with pytest.raises(errors.OrtError, match="record_ep_graph_assignment_info"):
+        InferenceSession(chain()).get_provider_graph_assignment_info()
+
+
 # ---- Lifetimes ----
 
 
