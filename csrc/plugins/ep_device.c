@@ -142,7 +142,7 @@ static OrtStatus* add_version(OrtEpDevice* device) {
   const char* version = device->factory->GetVersion(device->factory);
   if (version == NULL || !is_semantic_version(version))
     return status_new(
-        ORT_INVALID_ARGUMENT,
+        ORT_FAIL,
         "CreateEpDevice: %s: OrtEpFactory::GetVersion gave %s%s%s, not a semantic version like 1.2.3",
         device->ep_name, version ? "'" : "", version ? version : "NULL", version ? "'" : "");
   return key_values_set(device->ep_metadata, "version", version) ? NULL : status_no_memory();
