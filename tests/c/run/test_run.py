@@ -1,7 +1,7 @@
 """Builds and runs the C programs that test sessions: partition, kernels, Run, failures, threads.
 
-Every program is linked to a sanitized library and gets the path of `run_plugin.so`, an execution provider that does
-what the program tells it, and a folder of small models that are made here.
+Every program is linked to a sanitized library and gets the path of `run_plugin.so`, an execution provider that
+does what the program tells it, and a folder of small models that are made here.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from abigen import native_build
 from onnx import TensorProto, helper, numpy_helper
+
+from abigen import native_build
 
 from ...conftest import CC, ROOT
 
@@ -89,11 +90,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     two = [node("Add", ["x", "z"], ["y"], "add")]
     save(folder, "two", two, [x, value("z", [2, 3])], [y])
-    integers = [node("Add", ["x", "x"], ["y"], "add")]
-    save(
-        folder, "integers", integers, [value("x", [2], TensorProto.INT32)], [value("y", [2], TensorProto.INT32)]
-    )
-    save(folder, "unused", [node("Relu", ["x"], ["spare"], "spare"), node("Relu", ["x"], ["y"], "relu")], [x], [y])
+    integers = [value(name, [2], TensorProto.INT32) for name in "xy"]
+    save(folder, "integers", [node("Add", ["x", "x"], ["y"], "add")], integers[:1], integers[1:])
+    relus = [node("Relu", ["x"], ["spare"], "spare"), node("Relu", ["x"], ["y"], "relu")]
+    save(folder, "unused", relus, [x], [y])
     branches = [
         helper.make_graph([node(op, ["x"], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
         for op, name in (("Relu", "then"), ("Identity", "else"))
