@@ -30,7 +30,6 @@ typedef enum BridgeFeature {
   BRIDGE_EP_RUN_END = 8,
   BRIDGE_EP_DYNAMIC_OPTIONS = 16,
   BRIDGE_EP_SESSION_READY = 32,
-  BRIDGE_EP_NOT_CONCURRENT = 64,
 } BridgeFeature;
 
 /* The tables of one host. Lives as long as the process. */

@@ -72,8 +72,11 @@ OrtStatus* bridge_no_memory(const BridgeHost* host, const char* slot) {
 
 /* Borrows slot and name until the call ends. The caller goes into Python only if .entered is set. */
 BridgeCall bridge_call_begin(const BridgeHost* host, const char* slot, const char* name) {
-  return (BridgeCall){
-      .host = host, .slot = slot, .name = name, .entered = bridge_gate_enter(), .code = ORT_RUNTIME_EXCEPTION};
+  return (BridgeCall){.host = host,
+                      .slot = slot,
+                      .name = name,
+                      .entered = bridge_gate_enter(),
+                      .code = ORT_RUNTIME_EXCEPTION};
 }
 
 static const char* failure_text(const BridgeCall* call) {

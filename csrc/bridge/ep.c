@@ -93,12 +93,6 @@ static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
   return bridge_call_end(&call);
 }
 
-static OrtStatus* ep_runs_one_at_a_time(OrtEp* this_ptr, bool* is_supported) {
-  (void)this_ptr;
-  *is_supported = false;
-  return NULL;
-}
-
 /* Gives the OrtEp of the Python object with this id (released with bridge_ep_free); copies name. A failure
  * releases the Python object. */
 OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features, const char* name,
@@ -127,7 +121,6 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features,
   if (features & BRIDGE_EP_DYNAMIC_OPTIONS) ep->base.SetDynamicOptions = ep_set_dynamic_options;
   if (features & BRIDGE_EP_SESSION_READY)
     ep->base.OnSessionInitializationEnd = ep_on_session_initialization_end;
-  if (features & BRIDGE_EP_NOT_CONCURRENT) ep->base.IsConcurrentRunSupported = ep_runs_one_at_a_time;
   *out = &ep->base;
   return NULL;
 }

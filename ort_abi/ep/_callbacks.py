@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -55,12 +56,18 @@ def _callback(function: Callable[..., None]) -> None:
         try:
             function(call, *arguments)
         except BaseException as error:
-            result = record(call, error)
+            result = record(call, error, getattr(error, "_ort_abi_where", ""))
             forget_frames(error)
             return result
         return 1
 
     ffi.def_extern(name=function.__name__)(guarded)
+
+
+def _at(where: str, error: Exception) -> Exception:
+    """The same exception with the node that it is about, for the message."""
+    error._ort_abi_where = where  # type: ignore[attr-defined]
+    return error
 
 
 def _key_values(api: CData, pairs: CData) -> dict[str, str]:
@@ -187,7 +194,7 @@ def _features(cls: type[ExecutionProvider]) -> int:
         found |= (
             lib.BRIDGE_EP_COMPILE
         )  # so that a claim that cannot be compiled gives our error, not the host's
-    return found if cls.concurrent else found | lib.BRIDGE_EP_NOT_CONCURRENT
+    return found
 
 
 @_callback
@@ -238,7 +245,7 @@ def bridge_py_compile(call: CData, number: int, graphs: CData, fused: CData, cou
         with open_graph(ep._binding.host.api, *(graphs[i] for i in range(count))) as views:
             for index, graph in enumerate(views):
                 graph.fused_node = graph._scope.get(Node, fused[index])
-                made.append(_add_node(*_compiled(ep, graph)))
+                made.append(_add_node(ep, *_compiled(ep, graph)))
                 ids[index] = made[-1]
     except BaseException:
         for done in made:
@@ -251,7 +258,10 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
     assert fused is not None
     operators = sorted({node.op_type for node in graph.nodes})
     label = f"node {fused.name!r} ({', '.join(operators[:4])}{', …' if len(operators) > 4 else ''})"
-    code = ep.compile(graph)
+    try:
+        code = ep.compile(graph)
+    except Exception as error:
+        raise _at(label, error) from error.__cause__
     given = ["" if value is None else value.name for value in fused.inputs]
     wanted = [value.name for value in graph.inputs if value.name in given]
     rest = [name for name in given if name not in wanted]  # constants, without drop_constants
@@ -267,10 +277,18 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
     return code, array_node(code, info)
 
 
-def _add_node(owner: Any, compute: Callable[[int, CData], int]) -> int:
+def _add_node(ep: ExecutionProvider, owner: Any, compute: Callable[[int, CData], int]) -> int:
     number = _objects.add(owner)
-    _nodes[number] = compute
+    _nodes[number] = compute if ep.concurrent else _one_at_a_time(ep._binding.lock, compute)
     return number
+
+
+def _one_at_a_time(lock: threading.Lock, compute: Callable[[int, CData], int]) -> Callable[[int, CData], int]:
+    def locked(same: int, run: CData) -> int:
+        with lock:
+            return compute(same, run)
+
+    return locked
 
 
 # ---- kernels ----
@@ -323,16 +341,16 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
 
 @_callback
 def bridge_py_create_kernel(call: CData, definition: int, pointer: CData, number: CData) -> None:
-    _, spec = _objects.get(definition, "kernel definition")
+    ep, spec = _objects.get(definition, "kernel definition")
     info = KernelInfo(call.host, pointer)
     try:
         label = f"node {info.name!r} ({spec.op_type})"
         try:
             outputs = info.output_names
             node = NodeInfo(label, info.input_names, outputs, info.element_types(outputs))
-            number[0] = _add_node(*_made_kernel(spec, info, node))
+            number[0] = _add_node(ep, *_made_kernel(spec, info, node))
         except Exception as error:
-            raise type(error)(f"{label}: {error}") from error
+            raise _at(label, error) from error.__cause__
     finally:
         info._close()
 
@@ -349,7 +367,7 @@ def _made_kernel(
         if value is not None:
             attributes[name] = value
         elif default is inspect.Parameter.empty:
-            raise KeyError(f"the kernel function needs the attribute {name!r}, which the node does not have")
+            raise ValueError(f"the kernel function needs the attribute {name!r}, which the node does not have")
     function = functools.partial(spec.make, **attributes) if attributes else spec.make
     return function, array_node(function, node)
 

@@ -120,19 +120,17 @@ class KernelInfo:
         Raises KeyError without a default. Lists of strings need a host with API 25.
         """
         self._open()
-        for read in (
-            self._int,
-            self._float,
-            self._string,
-            self._ints,
-            self._floats,
-            self._strings,
-            self._tensor,
-        ):
+        found: list[Any] | None = None
+        for read in (self._int, self._float, self._string, self._tensor, self._ints, self._floats, self._strings):
             try:
-                return read(name.encode())
+                value = read(name.encode())
             except errors.OrtError:
                 continue
+            if not isinstance(value, list) or value:
+                return value
+            found = value  # empty; or of another kind, which stock hosts read as empty
+        if found is not None:
+            return found
         if default is _MISSING:
             raise KeyError(f"node {self.name!r} ({self.op_type}) has no attribute {name!r}")
         return default

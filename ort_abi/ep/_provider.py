@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -124,7 +125,8 @@ class ExecutionProvider:
     """A semantic version."""
     vendor_id: ClassVar[int] = 0
     concurrent: ClassVar[bool] = True
-    """False: the host runs one `Run` of a session at a time."""
+    """False: the nodes of a session run one at a time, whatever threads call `Run`. Kept by a lock of our own and
+    not by the host (`OrtEp::IsConcurrentRunSupported`): stock onnxruntime waits for its lock with the GIL held."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 
@@ -206,6 +208,7 @@ class Binding:
         self.support_info: CData | None = None
         self.registry: CData | None = None
         self.definitions: list[int] = []
+        self.lock = threading.Lock()
 
     def has_kernel(self, node: Node) -> bool:
         if self.support_info is None:

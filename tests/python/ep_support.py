@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-import pytest
 from onnx import TensorProto, helper
 
 import ort_abi
@@ -22,12 +21,6 @@ if hasattr(ort_abi, "InferenceSession"):
     HOSTS["ours"] = ort_abi
 
 NO_FALLBACK = {"session.disable_cpu_ep_fallback": "1"}
-
-
-@pytest.fixture(params=sorted(HOSTS))
-def host(request: pytest.FixtureRequest) -> ModuleType:
-    """Each host in which Python providers run: stock onnxruntime and ours."""
-    return HOSTS[request.param]
 
 
 def model(

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from ep_support import FuseAll, host, model, run_once  # noqa: F401
+from ep_support import FuseAll, model, run_once
 from onnx import TensorProto, helper
 
 import ort_abi

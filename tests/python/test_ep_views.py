@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ep_support import FuseAll, host, mul_model, open_session, registered, run_once  # noqa: F401
+from ep_support import FuseAll, mul_model, open_session, registered, run_once
 
 from ort_abi import ep
 
