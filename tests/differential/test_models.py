@@ -18,11 +18,6 @@ FOLDERS = {"light": 9, "pytorch-converted": 80, "pytorch-operator": 30, "simple"
 """Folders of the `onnx` package's test data, and how many models there are at least."""
 
 
-@pytest.fixture(scope="session")
-def native_host(libort_abi: Path) -> NativeHost:
-    return NativeHost(libort_abi)
-
-
 def assert_topological(graph: dict[str, Any]) -> None:
     """No node uses what a later one makes."""
     made: set[str] = set()
