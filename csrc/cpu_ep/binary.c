@@ -32,7 +32,7 @@ static OrtStatus* run_rows(const CpuKernel* kernel, BinaryLoop loop, const CpuTe
 
 static OrtStatus* find_loop(const CpuKernel* kernel, const CpuTensor* a, const CpuTensor* b,
                             BinaryLoop* loop) {
-  const BinaryOp* op = kernel->class_->family;
+  const BinaryOp* op = kernel->op->family;
   *loop = op->loops[a->type % CPU_TYPE_COUNT];
   if (*loop && a->type == b->type) return NULL;
   return cpu_fail(kernel, ORT_INVALID_ARGUMENT, "element types %d and %d: expected the same, supported type",
@@ -40,7 +40,7 @@ static OrtStatus* find_loop(const CpuKernel* kernel, const CpuTensor* a, const C
 }
 
 static OrtStatus* compute_binary(const CpuKernel* kernel, OrtKernelContext* context) {
-  const BinaryOp* op = kernel->class_->family;
+  const BinaryOp* op = kernel->op->family;
   CpuTensor a, b;
   int64_t dims[CPU_MAX_RANK], count;
   size_t rank;
@@ -174,9 +174,9 @@ INTEGER_TEST(or, b, BOOL, uint8_t, , , x || y)
 
 /* ---- The operators' tables ---- */
 
-#define BINARY(name, compute, result_size, ...)                   \
+#define BINARY(name, run, result_size, ...)                       \
   static const BinaryOp name##_op = {result_size, {__VA_ARGS__}}; \
-  const CpuKernelClass cpu_##name = {sizeof(CpuKernel), NULL, compute, NULL, &name##_op};
+  const CpuOperator cpu_##name = {.size = sizeof(CpuKernel), .compute = run, .family = &name##_op};
 #define NUMBERS(op) CPU_REAL_TYPES(CPU_ENTRY, op) CPU_INTEGER_TYPES(CPU_ENTRY, op)
 
 BINARY(add, compute_binary, 0, NUMBERS(add))

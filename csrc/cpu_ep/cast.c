@@ -135,4 +135,4 @@ static OrtStatus* compute_cast(const CpuKernel* kernel, OrtKernelContext* contex
   return status;
 }
 
-const CpuKernelClass cpu_cast = {sizeof(CastKernel), init_cast, compute_cast, NULL, NULL};
+const CpuOperator cpu_cast = {.size = sizeof(CastKernel), .init = init_cast, .compute = compute_cast};

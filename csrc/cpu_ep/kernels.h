@@ -29,19 +29,26 @@
 typedef struct CpuKernel CpuKernel;
 
 /* How an operator computes; constant, shared by all nodes of the operator. */
-typedef struct CpuKernelClass {
+typedef struct CpuOperator {
   size_t size; /* of the kernel object, which starts with a CpuKernel */
   OrtStatus* (*init)(CpuKernel* kernel, const OrtKernelInfo* info); /* reads the attributes; may be NULL */
   OrtStatus* (*compute)(const CpuKernel* kernel, OrtKernelContext* context);
-  void (*release)(CpuKernel* kernel); /* releases what init allocated; may be NULL */
+  void (*release)(CpuKernel* kernel); /* releases what init or prepack allocated; may be NULL */
   const void* family;                 /* what a family's compute needs to know of the operator; may be NULL */
-} CpuKernelClass;
+  /* OrtKernelImpl's slots of the same names; NULL for operators that do not pack weights. */
+  OrtStatus*(ORT_API_CALL* prepack)(OrtKernelImpl* impl, const OrtValue* tensor, int input_index,
+                                    OrtAllocator* allocator, OrtSharedPrePackedWeightCache* cache,
+                                    bool* is_packed);
+  OrtStatus*(ORT_API_CALL* set_shared)(OrtKernelImpl* impl, const void* const* buffers, const size_t* sizes,
+                                       size_t count, int input_index);
+} CpuOperator;
 
-/* One node's kernel. Computes on several threads at once: nothing in it changes after init. */
+/* One node's kernel. Computes on several threads at once: nothing in it changes once the session is made. */
 struct CpuKernel {
   OrtKernelImpl impl; /* first: the only part the host sees */
   const OrtApi* api;
-  const CpuKernelClass* class_;
+  const OrtEpApi* ep_api;
+  const CpuOperator* op;
   const char* op_type;
   char* node_name;
   size_t input_count; /* of the node, with trailing optional inputs it leaves out not counted */
@@ -59,6 +66,7 @@ typedef struct CpuKernelRow CpuKernelRow;
 /* What the host hands back when it creates a kernel. */
 typedef struct CpuKernelSource {
   const OrtApi* api;
+  const OrtEpApi* ep_api;
   const CpuKernelRow* row;
 } CpuKernelSource;
 
@@ -117,6 +125,9 @@ OrtStatus* cpu_input(const CpuKernel* kernel, const OrtKernelContext* context, s
 OrtStatus* cpu_optional_input(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,
                               CpuTensor* tensor);
 
+/* A view of what the host says is input `index`. */
+OrtStatus* cpu_view(const CpuKernel* kernel, const OrtValue* value, size_t index, CpuTensor* tensor);
+
 /* The values of an optional int32 or int64 input of rank 0 or 1. */
 OrtStatus* cpu_input_ints(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,
                           const char* name, CpuInts* ints);
@@ -131,6 +142,11 @@ OrtStatus* cpu_axis(const CpuKernel* kernel, int64_t axis, size_t rank, size_t l
 
 /* A scratch buffer of count * size bytes (at least one), *gives* (caller releases with free). */
 OrtStatus* cpu_scratch(const CpuKernel* kernel, int64_t count, size_t size, void** buffer);
+
+/* Elements of which only the size matters: these may be used for any type of that size. */
+typedef uint16_t __attribute__((may_alias)) CpuBits16;
+typedef uint32_t __attribute__((may_alias)) CpuBits32;
+typedef uint64_t __attribute__((may_alias)) CpuBits64;
 
 /* Copies unless the host gave both sides the same memory. */
 void cpu_copy(void* to, const void* from, int64_t count, size_t element_size);
@@ -205,11 +221,11 @@ void cpu_copy_strided(CpuWalk* walk, const void* from, size_t element_size, void
 
 /* ---- The operators ---- */
 
-extern const CpuKernelClass cpu_abs, cpu_add, cpu_and, cpu_cast, cpu_ceil, cpu_clip, cpu_concat,
-    cpu_concat_v1, cpu_constant, cpu_div, cpu_equal, cpu_erf, cpu_exp, cpu_expand, cpu_flatten, cpu_floor,
-    cpu_gather, cpu_gemm, cpu_greater, cpu_identity, cpu_leaky_relu, cpu_less, cpu_log, cpu_matmul, cpu_max,
-    cpu_min, cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max, cpu_reduce_mean, cpu_reduce_sum,
-    cpu_relu, cpu_reshape, cpu_shape, cpu_sigmoid, cpu_slice, cpu_softmax, cpu_softmax_v1, cpu_split,
-    cpu_sqrt, cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose, cpu_unsqueeze, cpu_where;
+extern const CpuOperator cpu_abs, cpu_add, cpu_and, cpu_cast, cpu_ceil, cpu_clip, cpu_concat, cpu_concat_v1,
+    cpu_constant, cpu_div, cpu_equal, cpu_erf, cpu_exp, cpu_expand, cpu_flatten, cpu_floor, cpu_gather,
+    cpu_gemm, cpu_greater, cpu_identity, cpu_leaky_relu, cpu_less, cpu_log, cpu_matmul, cpu_max, cpu_min,
+    cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max, cpu_reduce_mean, cpu_reduce_sum, cpu_relu,
+    cpu_reshape, cpu_shape, cpu_sigmoid, cpu_slice, cpu_softmax, cpu_softmax_v1, cpu_split, cpu_sqrt,
+    cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose, cpu_unsqueeze, cpu_where;
 
 #endif

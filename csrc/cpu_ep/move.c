@@ -63,7 +63,8 @@ static OrtStatus* compute_transpose(const CpuKernel* kernel, OrtKernelContext* c
   return NULL;
 }
 
-const CpuKernelClass cpu_transpose = {sizeof(TransposeKernel), init_transpose, compute_transpose, NULL, NULL};
+const CpuOperator cpu_transpose = {
+    .size = sizeof(TransposeKernel), .init = init_transpose, .compute = compute_transpose};
 
 /* ---- Expand ---- */
 
@@ -86,7 +87,7 @@ static OrtStatus* compute_expand(const CpuKernel* kernel, OrtKernelContext* cont
   return NULL;
 }
 
-const CpuKernelClass cpu_expand = {sizeof(CpuKernel), NULL, compute_expand, NULL, NULL};
+const CpuOperator cpu_expand = {.size = sizeof(CpuKernel), .compute = compute_expand};
 
 /* ---- Slice: ranges are inputs since version 10, attributes before ---- */
 
@@ -185,7 +186,7 @@ static OrtStatus* compute_slice(const CpuKernel* kernel, OrtKernelContext* conte
   return NULL;
 }
 
-const CpuKernelClass cpu_slice = {sizeof(SliceKernel), init_slice, compute_slice, NULL, NULL};
+const CpuOperator cpu_slice = {.size = sizeof(SliceKernel), .init = init_slice, .compute = compute_slice};
 
 /* ---- Concat and Split ---- */
 
@@ -262,8 +263,9 @@ static OrtStatus* compute_concat(const CpuKernel* kernel, OrtKernelContext* cont
   return status;
 }
 
-const CpuKernelClass cpu_concat = {sizeof(AxisKernel), init_concat, compute_concat, NULL, NULL};
-const CpuKernelClass cpu_concat_v1 = {sizeof(AxisKernel), init_concat_v1, compute_concat, NULL, NULL};
+const CpuOperator cpu_concat = {.size = sizeof(AxisKernel), .init = init_concat, .compute = compute_concat};
+const CpuOperator cpu_concat_v1 = {
+    .size = sizeof(AxisKernel), .init = init_concat_v1, .compute = compute_concat};
 
 typedef struct SplitKernel {
   CpuKernel base;
@@ -331,7 +333,7 @@ static OrtStatus* compute_split(const CpuKernel* kernel, OrtKernelContext* conte
   return status;
 }
 
-const CpuKernelClass cpu_split = {sizeof(SplitKernel), init_split, compute_split, NULL, NULL};
+const CpuOperator cpu_split = {.size = sizeof(SplitKernel), .init = init_split, .compute = compute_split};
 
 /* ---- Gather ---- */
 
@@ -393,7 +395,7 @@ static OrtStatus* compute_gather(const CpuKernel* kernel, OrtKernelContext* cont
   return NULL;
 }
 
-const CpuKernelClass cpu_gather = {sizeof(AxisKernel), init_gather, compute_gather, NULL, NULL};
+const CpuOperator cpu_gather = {.size = sizeof(AxisKernel), .init = init_gather, .compute = compute_gather};
 
 /* ---- Where ---- */
 
@@ -412,13 +414,13 @@ static void select_row(const uint8_t* condition, const void* x_, const void* y_,
       SELECT_ROW(uint8_t);
       break;
     case 2:
-      SELECT_ROW(uint16_t);
+      SELECT_ROW(CpuBits16);
       break;
     case 4:
-      SELECT_ROW(uint32_t);
+      SELECT_ROW(CpuBits32);
       break;
     default:
-      SELECT_ROW(uint64_t);
+      SELECT_ROW(CpuBits64);
       break;
   }
 }
@@ -451,4 +453,4 @@ static OrtStatus* compute_where(const CpuKernel* kernel, OrtKernelContext* conte
   return NULL;
 }
 
-const CpuKernelClass cpu_where = {sizeof(CpuKernel), NULL, compute_where, NULL, NULL};
+const CpuOperator cpu_where = {.size = sizeof(CpuKernel), .compute = compute_where};

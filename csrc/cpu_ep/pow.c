@@ -71,4 +71,4 @@ static OrtStatus* compute_pow(const CpuKernel* kernel, OrtKernelContext* context
   return status;
 }
 
-const CpuKernelClass cpu_pow = {sizeof(CpuKernel), NULL, compute_pow, NULL, NULL};
+const CpuOperator cpu_pow = {.size = sizeof(CpuKernel), .compute = compute_pow};

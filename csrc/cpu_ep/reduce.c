@@ -82,7 +82,7 @@ static void run_reduction(ReduceLoop loop, const CpuTensor* input, const bool* r
 
 static OrtStatus* compute_reduce(const CpuKernel* kernel, OrtKernelContext* context) {
   const ReduceKernel* reduce = (const ReduceKernel*)kernel;
-  const ReduceOp* op = kernel->class_->family;
+  const ReduceOp* op = kernel->op->family;
   CpuTensor input;
   bool reduced[CPU_MAX_RANK];
   int64_t dims[CPU_MAX_RANK], outputs, folded = 1;
@@ -159,10 +159,10 @@ UNSIGNED_MEAN(u64, uint64_t)
 #define WIDE_INTEGERS(op) \
   CPU_ENTRY(op, i32, INT32) CPU_ENTRY(op, i64, INT64) CPU_ENTRY(op, u32, UINT32) CPU_ENTRY(op, u64, UINT64)
 
-#define REDUCTION(name, empty_fails, ...)                                                            \
-  static const ReduceOp name##_op = {empty_fails, {__VA_ARGS__}};                                    \
-  const CpuKernelClass cpu_reduce_##name = {sizeof(ReduceKernel), init_reduce, compute_reduce, NULL, \
-                                            &name##_op};
+#define REDUCTION(name, empty_fails, ...)                         \
+  static const ReduceOp name##_op = {empty_fails, {__VA_ARGS__}}; \
+  const CpuOperator cpu_reduce_##name = {                         \
+      .size = sizeof(ReduceKernel), .init = init_reduce, .compute = compute_reduce, .family = &name##_op};
 
 REDUCTION(sum, false, CPU_REAL_TYPES(CPU_ENTRY, sum) WIDE_INTEGERS(sum))
 REDUCTION(mean, true, CPU_REAL_TYPES(CPU_ENTRY, mean) WIDE_INTEGERS(mean))
@@ -257,6 +257,7 @@ static OrtStatus* compute_softmax_v1(const CpuKernel* kernel, OrtKernelContext* 
   return run_softmax(kernel, context, &input, length, 1);
 }
 
-const CpuKernelClass cpu_softmax = {sizeof(SoftmaxKernel), init_softmax, compute_softmax, NULL, NULL};
-const CpuKernelClass cpu_softmax_v1 = {sizeof(SoftmaxKernel), init_softmax_v1, compute_softmax_v1, NULL,
-                                       NULL};
+const CpuOperator cpu_softmax = {
+    .size = sizeof(SoftmaxKernel), .init = init_softmax, .compute = compute_softmax};
+const CpuOperator cpu_softmax_v1 = {
+    .size = sizeof(SoftmaxKernel), .init = init_softmax_v1, .compute = compute_softmax_v1};

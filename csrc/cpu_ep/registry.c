@@ -38,7 +38,7 @@ struct CpuKernelRow {
   const char* op_type;
   int first_version; /* of the schema; both ends count */
   int last_version;
-  const CpuKernelClass* class_;
+  const CpuOperator* op;
   Memory memory;
   TypeConstraint constraints[MAX_CONSTRAINTS];
 };
@@ -107,13 +107,13 @@ size_t cpu_kernel_row_count(void) {
 
 static OrtStatus* ORT_API_CALL kernel_compute(OrtKernelImpl* impl, OrtKernelContext* context) {
   CpuKernel* kernel = (CpuKernel*)impl;
-  return kernel->class_->compute(kernel, context);
+  return kernel->op->compute(kernel, context);
 }
 
 static void ORT_API_CALL kernel_release(OrtKernelImpl* impl) {
   CpuKernel* kernel = (CpuKernel*)impl;
   if (!kernel) return;
-  if (kernel->class_->release) kernel->class_->release(kernel);
+  if (kernel->op->release) kernel->op->release(kernel);
   free(kernel->node_name);
   free(kernel);
 }
@@ -132,21 +132,24 @@ static OrtStatus* copy_node_name(CpuKernel* kernel, const OrtKernelInfo* info) {
 static OrtStatus* ORT_API_CALL create_kernel(void* state, const OrtKernelInfo* info,
                                              OrtKernelImpl** kernel_out) {
   const CpuKernelSource* source = state;
-  const CpuKernelClass* class_ = source->row->class_;
+  const CpuOperator* op = source->row->op;
   *kernel_out = NULL;
-  CpuKernel* kernel = calloc(1, class_->size);
+  CpuKernel* kernel = calloc(1, op->size);
   if (!kernel)
     return source->api->CreateStatus(ORT_RUNTIME_EXCEPTION, CPU_EP_NAME ": out of memory for a kernel");
   kernel->impl.ort_version_supported = CPU_EP_API_VERSION;
   kernel->impl.Compute = kernel_compute;
   kernel->impl.Release = kernel_release;
+  kernel->impl.PrePackWeight = op->prepack;
+  kernel->impl.SetSharedPrePackedWeight = op->set_shared;
   kernel->api = source->api;
-  kernel->class_ = class_;
+  kernel->ep_api = source->ep_api;
+  kernel->op = op;
   kernel->op_type = source->row->op_type;
   OrtStatus* status = copy_node_name(kernel, info);
   if (!status) status = kernel->api->KernelInfo_GetInputCount(info, &kernel->input_count);
   if (!status) status = kernel->api->KernelInfo_GetOutputCount(info, &kernel->output_count);
-  if (!status && class_->init) status = class_->init(kernel, info);
+  if (!status && op->init) status = op->init(kernel, info);
   if (status) {
     kernel_release(&kernel->impl);
     return status;
@@ -209,7 +212,7 @@ OrtStatus* cpu_create_registry(const OrtApi* api, const OrtEpApi* ep_api, CpuKer
   OrtStatus* status = ep_api->CreateKernelRegistry(&registry);
   for (size_t i = 0; i < cpu_kernel_row_count() && !status; i++) {
     OrtKernelDef* definition = NULL;
-    sources[i] = (CpuKernelSource){api, &rows[i]};
+    sources[i] = (CpuKernelSource){api, ep_api, &rows[i]};
     status = build_definition(ep_api, &rows[i], &definition);
     if (!status) status = ep_api->KernelRegistry_AddKernel(registry, definition, create_kernel, &sources[i]);
     ep_api->ReleaseKernelDef(definition); /* the registry has copied it */

@@ -21,7 +21,7 @@ static OrtStatus* compute_identity(const CpuKernel* kernel, OrtKernelContext* co
   return status ? status : give_shape(kernel, context, &input, input.dims, input.rank);
 }
 
-const CpuKernelClass cpu_identity = {sizeof(CpuKernel), NULL, compute_identity, NULL, NULL};
+const CpuOperator cpu_identity = {.size = sizeof(CpuKernel), .compute = compute_identity};
 
 /* ---- Reshape: the shape is an input since version 5, an attribute before ---- */
 
@@ -84,7 +84,8 @@ static OrtStatus* compute_reshape(const CpuKernel* kernel, OrtKernelContext* con
   return status ? status : give_shape(kernel, context, &input, shape.values, shape.count);
 }
 
-const CpuKernelClass cpu_reshape = {sizeof(ReshapeKernel), init_reshape, compute_reshape, NULL, NULL};
+const CpuOperator cpu_reshape = {
+    .size = sizeof(ReshapeKernel), .init = init_reshape, .compute = compute_reshape};
 
 /* ---- Squeeze and Unsqueeze: axes are an input since version 13, an attribute before ---- */
 
@@ -154,8 +155,9 @@ static OrtStatus* compute_unsqueeze(const CpuKernel* kernel, OrtKernelContext* c
   return give_shape(kernel, context, &input, dims, rank);
 }
 
-const CpuKernelClass cpu_squeeze = {sizeof(AxesKernel), init_axes, compute_squeeze, NULL, NULL};
-const CpuKernelClass cpu_unsqueeze = {sizeof(AxesKernel), init_axes, compute_unsqueeze, NULL, NULL};
+const CpuOperator cpu_squeeze = {.size = sizeof(AxesKernel), .init = init_axes, .compute = compute_squeeze};
+const CpuOperator cpu_unsqueeze = {
+    .size = sizeof(AxesKernel), .init = init_axes, .compute = compute_unsqueeze};
 
 /* ---- Flatten ---- */
 
@@ -183,7 +185,8 @@ static OrtStatus* compute_flatten(const CpuKernel* kernel, OrtKernelContext* con
   return give_shape(kernel, context, &input, dims, 2);
 }
 
-const CpuKernelClass cpu_flatten = {sizeof(FlattenKernel), init_flatten, compute_flatten, NULL, NULL};
+const CpuOperator cpu_flatten = {
+    .size = sizeof(FlattenKernel), .init = init_flatten, .compute = compute_flatten};
 
 /* ---- Shape ---- */
 
@@ -219,7 +222,7 @@ static OrtStatus* compute_shape(const CpuKernel* kernel, OrtKernelContext* conte
   return status;
 }
 
-const CpuKernelClass cpu_shape = {sizeof(ShapeKernel), init_shape, compute_shape, NULL, NULL};
+const CpuOperator cpu_shape = {.size = sizeof(ShapeKernel), .init = init_shape, .compute = compute_shape};
 
 /* ---- Constant ---- */
 
@@ -309,5 +312,7 @@ static OrtStatus* compute_constant(const CpuKernel* kernel, OrtKernelContext* co
   return status;
 }
 
-const CpuKernelClass cpu_constant = {sizeof(ConstantKernel), init_constant, compute_constant,
-                                     release_constant, NULL};
+const CpuOperator cpu_constant = {.size = sizeof(ConstantKernel),
+                                  .init = init_constant,
+                                  .compute = compute_constant,
+                                  .release = release_constant};

@@ -104,15 +104,11 @@ bool cpu_element_count(const int64_t* dims, size_t rank, int64_t* count) {
   return true;
 }
 
-OrtStatus* cpu_optional_input(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,
-                              CpuTensor* tensor) {
-  *tensor = (CpuTensor){0};
-  if (index >= kernel->input_count) return NULL;
+OrtStatus* cpu_view(const CpuKernel* kernel, const OrtValue* value, size_t index, CpuTensor* tensor) {
   const OrtApi* api = kernel->api;
-  const OrtValue* value = NULL;
-  OrtStatus* status = api->KernelContext_GetInput(context, index, &value);
-  if (status || !value) return status;
-  status = api->GetTensorElementTypeAndShapeDataReference(value, &tensor->type, &tensor->dims, &tensor->rank);
+  *tensor = (CpuTensor){0};
+  OrtStatus* status =
+      api->GetTensorElementTypeAndShapeDataReference(value, &tensor->type, &tensor->dims, &tensor->rank);
   if (!status) status = api->GetTensorData(value, &tensor->data);
   if (status) return status;
   if (tensor->rank > CPU_MAX_RANK)
@@ -123,6 +119,16 @@ OrtStatus* cpu_optional_input(const CpuKernel* kernel, const OrtKernelContext* c
                     index);
   tensor->present = true;
   return NULL;
+}
+
+OrtStatus* cpu_optional_input(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,
+                              CpuTensor* tensor) {
+  const OrtValue* value = NULL;
+  *tensor = (CpuTensor){0};
+  if (index >= kernel->input_count) return NULL;
+  OrtStatus* status = kernel->api->KernelContext_GetInput(context, index, &value);
+  if (status || !value) return status;
+  return cpu_view(kernel, value, index, tensor);
 }
 
 OrtStatus* cpu_input(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,

@@ -14,7 +14,7 @@ typedef struct UnaryOp {
 
 static OrtStatus* run_unary(const CpuKernel* kernel, OrtKernelContext* context, const CpuTensor* input,
                             const void* parameters) {
-  const UnaryOp* op = kernel->class_->family;
+  const UnaryOp* op = kernel->op->family;
   void* out;
   UnaryLoop loop = op->loops[input->type % CPU_TYPE_COUNT];
   if (!loop)
@@ -82,7 +82,7 @@ INTEGER_LOOP(not, b, BOOL, uint8_t, uint8_t, 0, !x)
 
 #define UNARY(name, ...)                            \
   static const UnaryOp name##_op = {{__VA_ARGS__}}; \
-  const CpuKernelClass cpu_##name = {sizeof(CpuKernel), NULL, compute_unary, NULL, &name##_op};
+  const CpuOperator cpu_##name = {.size = sizeof(CpuKernel), .compute = compute_unary, .family = &name##_op};
 
 UNARY(exp, CPU_REAL_TYPES(CPU_ENTRY, exp))
 UNARY(log, CPU_REAL_TYPES(CPU_ENTRY, log))
@@ -116,7 +116,8 @@ static OrtStatus* compute_leaky(const CpuKernel* kernel, OrtKernelContext* conte
 }
 
 static const UnaryOp leaky_op = {{CPU_REAL_TYPES(CPU_ENTRY, leaky_relu)}};
-const CpuKernelClass cpu_leaky_relu = {sizeof(LeakyKernel), init_leaky, compute_leaky, NULL, &leaky_op};
+const CpuOperator cpu_leaky_relu = {
+    .size = sizeof(LeakyKernel), .init = init_leaky, .compute = compute_leaky, .family = &leaky_op};
 
 /* ---- Clip: bounds are inputs since version 11, attributes before ---- */
 
@@ -189,4 +190,5 @@ static OrtStatus* compute_clip(const CpuKernel* kernel, OrtKernelContext* contex
 }
 
 static const UnaryOp clip_op = {{CPU_REAL_TYPES(CPU_ENTRY, clip) CPU_INTEGER_TYPES(CPU_ENTRY, clip)}};
-const CpuKernelClass cpu_clip = {sizeof(ClipKernel), init_clip, compute_clip, NULL, &clip_op};
+const CpuOperator cpu_clip = {
+    .size = sizeof(ClipKernel), .init = init_clip, .compute = compute_clip, .family = &clip_op};

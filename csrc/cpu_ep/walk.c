@@ -103,13 +103,13 @@ static void copy_row(const void* from, int64_t stride, int64_t count, size_t ele
       COPY_ROW(uint8_t);
       break;
     case 2:
-      COPY_ROW(uint16_t);
+      COPY_ROW(CpuBits16);
       break;
     case 4:
-      COPY_ROW(uint32_t);
+      COPY_ROW(CpuBits32);
       break;
     default:
-      COPY_ROW(uint64_t);
+      COPY_ROW(CpuBits64);
       break;
   }
 }
