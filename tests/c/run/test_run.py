@@ -1,6 +1,6 @@
 """Builds and runs the C programs that test sessions: partition, kernels, Run, failures, threads.
 
-Every program is linked to a sanitized library and gets the path of `run_plugin.so`, an execution provider that
+Every program is linked to a sanitized library. It gets the path of `run_plugin.so`, an execution provider that
 does what the program tells it, and a folder of small models that are made here.
 """
 
