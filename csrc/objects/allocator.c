@@ -48,6 +48,35 @@ bool allocator_has(const OrtAllocator* allocator, uint32_t since) {
   return allocator->version >= since;
 }
 
+void* allocator_reserve(OrtAllocator* allocator, size_t size) {
+  bool has_reserve = allocator_has(allocator, 18) && allocator->Reserve != NULL;
+  return has_reserve ? allocator->Reserve(allocator, size) : allocator_alloc(allocator, size);
+}
+
+void* allocator_alloc_on_stream(OrtAllocator* allocator, size_t size, OrtSyncStream* stream) {
+  bool knows_streams = stream != NULL && allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
+  return knows_streams ? allocator->AllocOnStream(allocator, size, stream) : allocator_alloc(allocator, size);
+}
+
+OrtStatus* allocator_shrink(OrtAllocator* allocator) {
+  return allocator_has(allocator, 25) && allocator->Shrink != NULL ? allocator->Shrink(allocator) : NULL;
+}
+
+static const AllocatorKeeper* _Atomic keeper;
+
+void allocator_set_keeper(const AllocatorKeeper* installed) {
+  atomic_store(&keeper, installed);
+}
+
+void* allocator_hold(OrtAllocator* allocator) {
+  const AllocatorKeeper* installed = allocator != &cpu_allocator ? atomic_load(&keeper) : NULL;
+  return installed != NULL ? installed->hold(allocator) : NULL;
+}
+
+void allocator_drop(void* held) {
+  if (held != NULL) atomic_load(&keeper)->drop(held);
+}
+
 void* allocator_alloc(OrtAllocator* allocator, size_t size) {
   return allocator == &cpu_allocator ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
 }

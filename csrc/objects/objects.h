@@ -53,8 +53,26 @@ OrtAllocator* allocator_cpu(void);
 /* NULL with no log when the allocator has no memory. */
 void* allocator_alloc(OrtAllocator* allocator, size_t size);
 void allocator_free(OrtAllocator* allocator, void* block);
-/* True when the member at `offset` exists in the version the allocator says it has, and is not NULL. */
+/* True when the version the allocator says it has is at least `since`: later members are never read. */
 bool allocator_has(const OrtAllocator* allocator, uint32_t since);
+/* Memory that lives long and is no arena's to reuse; Alloc where the allocator has no Reserve (API 18). */
+void* allocator_reserve(OrtAllocator* allocator, size_t size);
+/* Memory for work on `stream` (NULL: for anybody); Alloc where the allocator knows no streams (API 23). */
+void* allocator_alloc_on_stream(OrtAllocator* allocator, size_t size, OrtSyncStream* stream);
+/* Gives unused memory back to the device; nothing to do where the allocator has no Shrink (API 25). */
+OrtStatus* allocator_shrink(OrtAllocator* allocator);
+
+/* Memory of an EP's allocator can outlive the caller's interest in the EP: who holds a block of it keeps
+ * alive the EP's library. The environment, which knows libraries, installs how; `hold` gives NULL for an
+ * allocator that belongs to none. */
+typedef struct AllocatorKeeper {
+  void* (*hold)(OrtAllocator* allocator);
+  void (*drop)(void* held);
+} AllocatorKeeper;
+/* borrows `keeper`, which lives as long as the process. */
+void allocator_set_keeper(const AllocatorKeeper* keeper);
+void* allocator_hold(OrtAllocator* allocator);
+void allocator_drop(void* held); /* NULL is fine */
 
 /* ---- type_info.c ---- */
 
@@ -127,6 +145,7 @@ struct OrtValue {
   const OrtMemoryInfo* memory; /* own_memory, an allocator's, or memory_info_cpu */
   OrtMemoryInfo* own_memory;   /* NULL or released with the value */
   OrtAllocator* allocator;     /* frees `data`; NULL: data is borrowed */
+  void* held;                  /* allocator_hold */
   _Atomic int references;      /* value_retain */
 };
 /* Bits of one element: 32 for float, 4 for int4, ...; 0 for strings and unknown types. */

@@ -87,6 +87,7 @@ static OrtStatus* value_new(ONNXTensorElementDataType type, size_t rank, const i
   value->memory = &memory_info_cpu;
   value->own_memory = NULL;
   value->allocator = NULL;
+  value->held = NULL;
   atomic_init(&value->references, 1);
   if (value->dims == NULL) {
     mem_free(value);
@@ -101,7 +102,10 @@ OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType t
                             const int64_t* dims, OrtValue** out) {
   OrtValue* value = NULL;
   TRY(value_new(type, rank, dims, &value));
-  if (allocator != allocator_cpu()) value->memory = allocator->Info(allocator);
+  if (allocator != allocator_cpu()) {
+    value->held = allocator_hold(allocator);
+    value->memory = allocator->Info(allocator);
+  }
   if (value->memory == NULL) {
     value_release(value);
     return status_new(ORT_INVALID_ARGUMENT, "OrtAllocator::Info gave NULL: the allocator has no memory info");
@@ -149,6 +153,7 @@ OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryI
   }
   value->data = data;
   value->allocator = deleter;
+  if (deleter != NULL) value->held = allocator_hold(deleter);
   *out = value;
   return NULL;
 }
@@ -170,6 +175,7 @@ void value_release(OrtValue* value) {
   if (value->allocator != NULL && value->data != NULL) allocator_free(value->allocator, value->data);
   if (value->dims != value->inline_dims) mem_free(value->dims);
   memory_info_release(value->own_memory);
+  allocator_drop(value->held); /* last: until here the allocator's library is there */
   mem_free(value);
 }
 
@@ -184,7 +190,8 @@ char* value_type_text(const OrtValue* value) {
   return NULL;
 }
 
-/* gives (caller releases with ReleaseValue). keeps no reference to `allocator`: it must outlive the value. */
+/* gives (caller releases with ReleaseValue). keeps alive an EP's allocator; any other must outlive the value.
+ */
 OrtStatus* ORT_API_CALL api_CreateTensorAsOrtValue(OrtAllocator* allocator, const int64_t* shape,
                                                    size_t shape_len, ONNXTensorElementDataType type,
                                                    OrtValue** out) {
@@ -206,8 +213,8 @@ OrtStatus* ORT_API_CALL api_CreateTensorWithDataAsOrtValue(const OrtMemoryInfo* 
   return value_new_tensor_over(p_data, p_data_len, info, NULL, type, shape_len, shape, out);
 }
 
-/* gives (caller releases with ReleaseValue). takes `p_data`: freed with deleter->Free. keeps no reference to
- * `deleter`: it must outlive the value. On failure `p_data` stays the caller's. */
+/* gives (caller releases with ReleaseValue). takes `p_data`: freed with deleter->Free. keeps alive an
+ * EP's deleter; any other must outlive the value. On failure `p_data` stays the caller's. */
 OrtStatus* ORT_API_CALL api_CreateTensorWithDataAndDeleterAsOrtValue(OrtAllocator* deleter, void* p_data,
                                                                      size_t p_data_len, const int64_t* shape,
                                                                      size_t shape_len,

@@ -70,6 +70,7 @@ static void logger_reset(void) {
 
 /* releases what the environment owns; its libraries are gone before. */
 static void env_clear(void) {
+  shared_allocators_clear(&the_env);
   logger_reset();
   pthread_mutex_lock(&the_env.mutex);
   HardwareList hardware = the_env.hardware;
@@ -102,6 +103,7 @@ static OrtStatus* env_fill(const EnvSettings* settings) {
   the_env.logger = (OrtLogger){function != NULL ? function : log_to_stderr, settings->logging_param,
                                settings->severity, the_env.log_id};
   log_set_default(&the_env.logger);
+  allocator_set_keeper(&shared_allocator_keeper);
   return ep_library_register_builtin(&the_env);
 }
 

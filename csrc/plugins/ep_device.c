@@ -85,13 +85,13 @@ OrtStatus* ep_device_check(OrtEnv* env, const OrtEpDevice* device, const char* s
 OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device, const char* slot) {
   pthread_mutex_lock(&env->mutex);
   bool is_good = is_member(env, device);
-  if (is_good) device->library->users++;
+  if (is_good) device->library->uses[USE_SESSION]++;
   pthread_mutex_unlock(&env->mutex);
   return is_good ? NULL : not_a_member(slot);
 }
 
 void ep_device_unuse(const OrtEpDevice* device) {
-  device->library->users--;
+  device->library->uses[USE_SESSION]--;
 }
 
 /* ---- OrtEpApi: what an EP makes ---- */

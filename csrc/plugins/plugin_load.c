@@ -42,6 +42,10 @@ static void library_close(OrtEnv* env, EpLibrary* library) {
   }
   if (library->handle != NULL && dlclose(library->handle) != 0)
     LOG(NULL, ERROR, "EP library '%s': dlclose: %s", library->registration_name, dlerror());
+  for (OrtSyncStream *stream = library->spare_streams, *next; stream != NULL; stream = next) {
+    next = stream->next_spare;
+    mem_free(stream);
+  }
   mem_free(library->registration_name);
   mem_free(library->path);
   mem_free(library);
@@ -328,6 +332,29 @@ void ep_library_unregister_last(OrtEnv* env) {
   library_close(env, library);
 }
 
+bool ep_library_is_used(const EpLibrary* library) {
+  for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
+    if (library->uses[i] > 0) return true;
+  }
+  return false;
+}
+
+/* gives a status that names what keeps the library. */
+static OrtStatus* library_in_use(const EpLibrary* library) {
+  static const char* const names[LIBRARY_USE_COUNT] = {"session device", "stream", "tensor", "running call"};
+  StrBuf by = {0};
+  for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
+    int count = library->uses[i];
+    if (count > 0)
+      strbuf_append(&by, "%s%d %s%s", by.length != 0 ? ", " : "", count, names[i], count == 1 ? "" : "s");
+  }
+  OrtStatus* status =
+      status_new(ORT_FAIL, "UnregisterExecutionProviderLibrary: '%s' (%s) is in use: %s; release them first",
+                 library->registration_name, library->path, by.text != NULL ? by.text : "until just now");
+  strbuf_release(&by);
+  return status;
+}
+
 static OrtStatus* unregister_named(OrtEnv* env, const char* name) {
   EpLibrary* library = library_find(env, name);
   if (library == NULL)
@@ -336,15 +363,10 @@ static OrtStatus* unregister_named(OrtEnv* env, const char* name) {
   if (library->path == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "UnregisterExecutionProviderLibrary: '%s' is built in", name);
   pthread_mutex_lock(&env->mutex);
-  int users = library->users;
-  if (users == 0) library_withdraw(env, library);
+  bool is_used = ep_library_is_used(library);
+  if (!is_used) library_withdraw(env, library);
   pthread_mutex_unlock(&env->mutex);
-  if (users > 0)
-    return status_new(
-        ORT_FAIL,
-        "UnregisterExecutionProviderLibrary: '%s' (%s) is in use: sessions or streams hold it %d time%s; "
-        "release them first",
-        name, library->path, users, users == 1 ? "" : "s");
+  if (is_used) return library_in_use(library);
   library_close(env, library);
   replace_shared_allocators(env);
   return NULL;

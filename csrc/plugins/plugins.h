@@ -72,7 +72,16 @@ void ep_device_unuse(const OrtEpDevice* device);
 #define EP_MAX_FACTORIES 4
 #define EP_MAX_DEVICES   8 /* a factory */
 
-/* One registered library. Lives in the environment; kept alive by sessions (and later tensors, streams). */
+/* What keeps a library: Unregister is refused, and names them, while there is any. */
+typedef enum LibraryUse {
+  USE_SESSION, /* counts its devices */
+  USE_STREAM,
+  USE_TENSOR, /* with memory of its allocator */
+  USE_CALL,   /* for its time */
+  LIBRARY_USE_COUNT
+} LibraryUse;
+
+/* One registered library. Lives in the environment. */
 struct EpLibrary {
   char* registration_name;
   char* path;   /* absolute; NULL for the built-in CPU EP */
@@ -84,21 +93,51 @@ struct EpLibrary {
   size_t factory_count;
   OrtEpDevice* devices[EP_MAX_FACTORIES * EP_MAX_DEVICES]; /* owned */
   size_t device_count;
-  _Atomic int users; /* ep_device_use: Unregister is refused while it is not 0 */
+  _Atomic int uses[LIBRARY_USE_COUNT];
+  OrtSyncStream* spare_streams; /* structs of released streams; under the environment's mutex */
 };
+bool ep_library_is_used(const EpLibrary* library);
 /* Registers the CPU EP that is compiled in. */
 OrtStatus* ep_library_register_builtin(OrtEnv* env);
 /* Unregisters the last library, whoever uses it: for the end of the environment. */
 void ep_library_unregister_last(OrtEnv* env);
 
+/* ---- arena_allocator.c ---- */
+
+enum { ARENA_NEXT_POWER_OF_TWO = 0, ARENA_SAME_AS_REQUESTED = 1 };
+
+struct OrtArenaCfg {
+  size_t max_mem;
+  int extend_strategy;
+  int64_t initial_chunk_size_bytes;        /* of the first region */
+  int64_t max_dead_bytes_per_chunk;        /* a larger rest is cut off a chunk */
+  int64_t initial_growth_chunk_size_bytes; /* of the first region after Shrink */
+  int64_t max_power_of_two_extend_bytes;   /* up to here regions double */
+};
+/* True when there is an option of ours: "arena.<something>". NULL: none. */
+bool arena_config_is_asked(const OrtKeyValuePairs* options);
+/* Reads those options; NULL: the defaults. ORT_INVALID_ARGUMENT names an unknown or bad one. */
+OrtStatus* arena_config_read(const OrtKeyValuePairs* options, OrtArenaCfg* out);
+
+/* An arena of ours; its face is an OrtAllocator. */
+typedef struct ArenaAllocator ArenaAllocator;
+/* gives (caller releases with arena_allocator_release). borrows `plain`, which must outlive it. */
+OrtStatus* arena_allocator_new(OrtAllocator* plain, const OrtArenaCfg* config, ArenaAllocator** out);
+/* releases it, and all its memory to the plain allocator. */
+void arena_allocator_release(ArenaAllocator* arena);
+OrtAllocator* arena_allocator_face(ArenaAllocator* arena); /* borrows */
+size_t arena_allocator_in_use(ArenaAllocator* arena);      /* bytes */
+void arena_allocator_forget_stream(ArenaAllocator* arena, const OrtSyncStream* stream, bool is_gone);
+
 /* ---- shared_allocator.c ---- */
 
 typedef struct SharedAllocator {
-  OrtAllocator* allocator;
-  const OrtMemoryInfo* memory; /* the owner's: what the allocator was made for */
-  OrtEpDevice* owner;          /* whose factory made it and releases it */
-  bool is_made;                /* false: the factory said OK and gave none, so this is the CPU one */
-  bool is_retired;             /* replaced or released while its library is used: no longer found */
+  OrtAllocator* allocator;     /* what users get: `made`, our arena, an application's or the CPU one */
+  OrtAllocator* made;          /* by the owner's factory, which releases it; NULL: by none */
+  ArenaAllocator* arena;       /* ours around `made` or the CPU one; NULL: none */
+  const OrtMemoryInfo* memory; /* what it was made for; lives as long as the entry */
+  OrtEpDevice* owner;          /* NULL: the application registered it */
+  bool is_retired;             /* replaced or released while it is used: no longer found */
 } SharedAllocator;
 
 /* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
@@ -108,6 +147,13 @@ OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
 OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device);
 /* releases those that the device owns. */
 void shared_allocators_drop(OrtEnv* env, const OrtEpDevice* device);
+/* releases those that no device owns: for the end of the environment. */
+void shared_allocators_clear(OrtEnv* env);
+/* Work of `stream` so far is done: our arenas may give to others what it used. `is_gone`: there will be no
+ * more, and the stream's address means nothing from now on. */
+void shared_allocators_forget_stream(OrtEnv* env, const OrtSyncStream* stream, bool is_gone);
+/* How tensors keep alive the libraries of these allocators. */
+extern const AllocatorKeeper shared_allocator_keeper;
 
 /* ---- env.c ---- */
 
@@ -144,25 +190,30 @@ const OrtEpDevice* env_cpu_device(OrtEnv* env);
 
 typedef struct StreamWait {
   const OrtSyncStream* producer; /* compared, never followed */
-  uint64_t sync_id;              /* of the producer's last notification that was waited for */
+  uint64_t producer_serial;
+  uint64_t sync_id; /* of the producer's last notification that was waited for */
 } StreamWait;
 
-/* A stream of work on a device. Used by one thread at a time; its address is stable until it is released. */
+/* A stream of work on a device. Used by one thread at a time. EPs keep its address with memory that its work
+ * used, maybe longer than it lives: the struct stays readable while the library is registered. */
 struct OrtSyncStream {
-  OrtSyncStreamImpl* impl; /* taken from the EP */
+  OrtSyncStreamImpl* impl; /* taken from the EP; NULL: released, the struct is a spare one */
   OrtMemoryDevice device;
-  const OrtEpDevice*
-      ep_device; /* in use (ep_device_use) while an application's stream lives; NULL: a session's */
-  _Atomic uint64_t sync_id; /* notifications activated so far */
+  const OrtEpDevice* ep_device; /* its library is kept */
+  _Atomic uint64_t serial;      /* no other stream of the process has it */
+  _Atomic uint64_t sync_id;     /* grows with each notification activated, also from stream to stream */
   StreamWait* waits;
   size_t wait_count, wait_capacity;
+  OrtSyncStream* next_spare;
 };
 
-/* takes `impl` also when it fails. gives (caller releases with stream_release). */
-OrtStatus* stream_new(OrtSyncStreamImpl* impl, const OrtMemoryDevice* device, const char* ep_name,
-                      OrtSyncStream** out);
-void stream_release(OrtSyncStream* stream);
-OrtStatus* stream_flush(OrtSyncStream* stream);
+/* takes `impl`, also when it fails. gives (caller releases with stream_release). keeps alive the environment
+ * and the library of `ep_device`, which the caller has in use. */
+OrtStatus* stream_new(OrtEnv* env, const OrtEpDevice* ep_device, const OrtMemoryDevice* device,
+                      OrtSyncStreamImpl* impl, OrtSyncStream** out);
+void stream_release(OrtSyncStream* stream);       /* waits for the stream's work; NULL is fine */
+OrtStatus* stream_flush(OrtSyncStream* stream);   /* waits for the stream's work */
+OrtStatus* stream_end_run(OrtSyncStream* stream); /* tells the EP that a session's Run is over */
 
 /* A point in a stream that others can wait for. */
 typedef struct Notification {

@@ -1,5 +1,5 @@
-/* Shared allocators: one for each device memory, made when a library is registered. What changes the list
- * runs under env_lock. */
+/* Shared allocators: one for each device memory, made when a library is registered, or by the application.
+ * What changes the list runs under env_lock. */
 #include "api_slots.h"
 #include "plugins/plugins.h"
 
@@ -8,6 +8,15 @@ static SharedAllocator* find(OrtEnv* env, const OrtMemoryInfo* memory) {
   for (size_t i = 0; i < env->shared_allocator_count; i++) {
     SharedAllocator* entry = &env->shared_allocators[i];
     if (!entry->is_retired && memory_device_equal(&entry->memory->device, &memory->device)) return entry;
+  }
+  return NULL;
+}
+
+/* The same for an allocator, also a retired one. */
+static SharedAllocator* find_allocator(OrtEnv* env, const OrtAllocator* allocator) {
+  for (size_t i = 0; i < env->shared_allocator_count; i++) {
+    SharedAllocator* entry = &env->shared_allocators[i];
+    if (entry->allocator == allocator || entry->made == allocator) return entry;
   }
   return NULL;
 }
@@ -21,48 +30,91 @@ OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory) {
   return allocator == NULL && is_cpu ? allocator_cpu() : allocator;
 }
 
-static void give_back(const OrtEpDevice* owner, OrtAllocator* allocator) {
-  owner->factory->ReleaseAllocator(owner->factory, allocator);
+/* ---- Tensors keep the library of their allocator, and the environment ---- */
+
+/* gives what allocator_drop takes: the library, or the environment for an arena that no EP owns. */
+static void* hold(OrtAllocator* allocator) {
+  OrtEnv* env = env_current();
+  void* held = NULL;
+  pthread_mutex_lock(&env->mutex);
+  SharedAllocator* entry = find_allocator(env, allocator);
+  if (entry != NULL && env->references > 0) {
+    EpLibrary* library = entry->owner != NULL ? entry->owner->library : NULL;
+    if (library != NULL) library->uses[USE_TENSOR]++;
+    held = library != NULL ? (void*)library : entry->arena != NULL ? (void*)env : NULL;
+    if (held != NULL) env->references++;
+  }
+  pthread_mutex_unlock(&env->mutex);
+  return held;
 }
 
-static bool is_listed(OrtEnv* env, const OrtAllocator* allocator) {
-  bool is_found = false;
-  pthread_mutex_lock(&env->mutex);
-  for (size_t i = 0; i < env->shared_allocator_count; i++)
-    is_found = is_found || env->shared_allocators[i].allocator == allocator;
-  pthread_mutex_unlock(&env->mutex);
-  return is_found;
+static void drop(void* held) {
+  OrtEnv* env = env_current();
+  if (held != env) ((EpLibrary*)held)->uses[USE_TENSOR]--;
+  env_release(env);
+}
+
+const AllocatorKeeper shared_allocator_keeper = {hold, drop};
+
+/* ---- Making and giving back ---- */
+
+static void give_back(const SharedAllocator* entry) {
+  arena_allocator_release(entry->arena);
+  if (entry->made != NULL) entry->owner->factory->ReleaseAllocator(entry->owner->factory, entry->made);
 }
 
 /* Asks the device's factory for an allocator; OK with none means the CPU one. */
 static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
                        const OrtKeyValuePairs* options, SharedAllocator* out) {
   OrtEpFactory* factory = device->factory;
-  OrtAllocator* allocator = NULL;
+  OrtAllocator* made = NULL;
   if (GUARD_SLOT(factory, device->factory_version, CreateAllocator, 23) == NULL ||
       GUARD_SLOT(factory, device->factory_version, ReleaseAllocator, 23) == NULL)
     return status_new(
         ORT_INVALID_ARGUMENT,
         "%s: OrtEpFactory::CreateAllocator or ReleaseAllocator is NULL, but the device has memory '%s'",
         device->ep_name, memory->name);
-  OrtStatus* status = factory->CreateAllocator(factory, memory, options, &allocator);
+  OrtStatus* status = factory->CreateAllocator(factory, memory, options, &made);
   if (status != NULL)
     return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
-  *out = (SharedAllocator){.allocator = allocator, .memory = memory, .owner = device, .is_made = true};
-  if (allocator == NULL) {
+  *out = (SharedAllocator){.allocator = made, .made = made, .memory = memory, .owner = device};
+  if (made == NULL) {
     out->allocator = allocator_cpu();
-    out->is_made = false;
     return NULL;
   }
-  if (allocator != allocator_cpu() && is_listed(env, allocator))
+  pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
+  const SharedAllocator* other = made != allocator_cpu() ? find_allocator(env, made) : NULL;
+  bool is_foreign = other != NULL && (other->owner == NULL || other->owner->factory != factory ||
+                                      !memory_device_equal(&other->memory->device, &memory->device));
+  pthread_mutex_unlock(&env->mutex);
+  if (is_foreign)
     return status_new(
         ORT_INVALID_ARGUMENT,
         "%s: OrtEpFactory::CreateAllocator for '%s' gave an allocator that is registered already",
         device->ep_name, memory->name);
-  status = guard_allocator(allocator, device->ep_name);
-  if (status != NULL) give_back(device, allocator);
+  status = guard_allocator(made, device->ep_name);
+  if (status != NULL) give_back(out);
   return status;
 }
+
+/* An EP's own arena gives memory to streams or shrinks; it is used as it is. */
+static bool is_plain(const OrtAllocator* allocator) {
+  if (allocator == allocator_cpu()) return true;
+  bool knows_streams = allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
+  return !knows_streams && !(allocator_has(allocator, 25) && allocator->Shrink != NULL);
+}
+
+/* Puts our arena around what was made. */
+static OrtStatus* wrap(SharedAllocator* entry, const OrtArenaCfg* config) {
+  OrtStatus* status = arena_allocator_new(entry->allocator, config, &entry->arena);
+  if (status != NULL)
+    give_back(entry);
+  else
+    entry->allocator = arena_allocator_face(entry->arena);
+  return status;
+}
+
+/* ---- The list ---- */
 
 /* takes an entry out of the list. Under the environment's mutex. */
 static SharedAllocator take_at(OrtEnv* env, size_t at) {
@@ -72,42 +124,52 @@ static SharedAllocator take_at(OrtEnv* env, size_t at) {
   return entry;
 }
 
-/* takes out the entry for a memory, or, while somebody runs on its library, leaves it there unseen. Gives
- * what is to be given back: nothing if `is_made` is false. Under the environment's mutex. */
-static SharedAllocator retire(OrtEnv* env, SharedAllocator* entry) {
-  const EpLibrary* library = entry->owner->library;
-  if (library == NULL || library->users == 0) return take_at(env, (size_t)(entry - env->shared_allocators));
-  entry->is_retired = true;
-  return (SharedAllocator){0};
+static bool is_used(const SharedAllocator* entry) {
+  const EpLibrary* library = entry->owner != NULL ? entry->owner->library : NULL;
+  return (library != NULL && ep_library_is_used(library)) ||
+         (entry->arena != NULL && arena_allocator_in_use(entry->arena) != 0);
 }
 
-/* Makes an allocator and puts it in the place of the equal one, if there is one. */
-static OrtStatus* add(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
-                      const OrtKeyValuePairs* options, OrtAllocator** allocator) {
-  SharedAllocator made, old = {0};
-  TRY(make(env, device, memory, options, &made));
+/* releases the retired entries that nobody uses any more. */
+static void release_retired(OrtEnv* env) {
+  for (bool is_found = true; is_found;) {
+    SharedAllocator entry = {0};
+    is_found = false;
+    pthread_mutex_lock(&env->mutex);
+    for (size_t i = 0; i < env->shared_allocator_count && !is_found; i++) {
+      is_found = env->shared_allocators[i].is_retired && !is_used(&env->shared_allocators[i]);
+      if (is_found) entry = take_at(env, i);
+    }
+    pthread_mutex_unlock(&env->mutex);
+    give_back(&entry);
+  }
+}
+
+/* takes `made`, also when it fails, and puts it in the place of the equal one, if there is one. */
+static OrtStatus* add(OrtEnv* env, const SharedAllocator* made) {
   pthread_mutex_lock(&env->mutex);
   bool is_added =
       ARRAY_RESERVE(env->shared_allocators, env->shared_allocator_capacity, env->shared_allocator_count + 1);
   if (is_added) {
-    SharedAllocator* entry = find(env, memory);
-    if (entry != NULL) old = retire(env, entry);
-    env->shared_allocators[env->shared_allocator_count++] = made;
+    SharedAllocator* entry = find(env, made->memory);
+    if (entry != NULL) entry->is_retired = true;
+    env->shared_allocators[env->shared_allocator_count++] = *made;
   }
   pthread_mutex_unlock(&env->mutex);
-  if (old.is_made) give_back(old.owner, old.allocator);
-  if (!is_added && made.is_made) give_back(device, made.allocator);
-  if (!is_added) return status_no_memory();
-  if (allocator != NULL) *allocator = made.allocator;
-  return NULL;
+  if (!is_added) give_back(made);
+  release_retired(env);
+  return is_added ? NULL : status_no_memory();
 }
 
 static OrtStatus* ensure(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory) {
   if (memory == NULL) return NULL;
+  SharedAllocator made;
   pthread_mutex_lock(&env->mutex);
   bool is_there = find(env, memory) != NULL;
   pthread_mutex_unlock(&env->mutex);
-  return is_there ? NULL : add(env, device, memory, NULL, NULL);
+  if (is_there) return NULL;
+  TRY(make(env, device, memory, NULL, &made));
+  return add(env, &made);
 }
 
 OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device) {
@@ -115,21 +177,39 @@ OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device) {
   return ensure(env, device, device->host_accessible_memory);
 }
 
-void shared_allocators_drop(OrtEnv* env, const OrtEpDevice* device) {
+/* releases the entries of an owner. */
+static void release_owned(OrtEnv* env, const OrtEpDevice* owner) {
   for (bool is_found = true; is_found;) {
     SharedAllocator entry = {0};
     is_found = false;
     pthread_mutex_lock(&env->mutex);
     for (size_t i = 0; i < env->shared_allocator_count && !is_found; i++) {
-      is_found = env->shared_allocators[i].owner == device;
+      is_found = env->shared_allocators[i].owner == owner;
       if (is_found) entry = take_at(env, i);
     }
     pthread_mutex_unlock(&env->mutex);
-    if (entry.is_made) give_back(device, entry.allocator);
+    give_back(&entry);
   }
 }
 
-/* ---- Slots ---- */
+void shared_allocators_drop(OrtEnv* env, const OrtEpDevice* device) {
+  release_owned(env, device);
+}
+
+void shared_allocators_clear(OrtEnv* env) {
+  release_owned(env, NULL);
+}
+
+void shared_allocators_forget_stream(OrtEnv* env, const OrtSyncStream* stream, bool is_gone) {
+  pthread_mutex_lock(&env->mutex);
+  for (size_t i = 0; i < env->shared_allocator_count; i++) {
+    ArenaAllocator* arena = env->shared_allocators[i].arena;
+    if (arena != NULL) arena_allocator_forget_stream(arena, stream, is_gone);
+  }
+  pthread_mutex_unlock(&env->mutex);
+}
+
+/* ---- Slots: of EP devices ---- */
 
 /* borrows: of the device. */
 static OrtStatus* memory_of(const OrtEpDevice* device, OrtDeviceMemoryType type, const char* slot,
@@ -142,27 +222,40 @@ static OrtStatus* memory_of(const OrtEpDevice* device, OrtDeviceMemoryType type,
                     device->ep_name, (int)type);
 }
 
-static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemoryType mem_type,
+static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemoryType mem_type, bool is_arena,
                                 const OrtKeyValuePairs* options, OrtAllocator** allocator) {
   const OrtMemoryInfo* memory = NULL;
+  SharedAllocator made;
+  OrtArenaCfg config;
   TRY(ep_device_check(env, device, "CreateSharedAllocator"));
   TRY(memory_of(device, mem_type, "CreateSharedAllocator", &memory));
-  return add(env, device, memory, options, allocator);
+  if (is_arena) TRY(arena_config_read(options, &config));
+  TRY(make(env, device, memory, options, &made));
+  if (!is_arena && arena_config_is_asked(options) && is_plain(made.allocator)) {
+    OrtStatus* status = arena_config_read(options, &config);
+    if (status != NULL) give_back(&made);
+    TRY(status);
+    is_arena = true;
+  }
+  if (is_arena) TRY(wrap(&made, &config));
+  TRY(add(env, &made));
+  if (allocator != NULL) *allocator = made.allocator;
+  return NULL;
 }
 
-/* Replaces the one that is there. borrows: `*allocator` belongs to the environment. */
+/* Replaces the one that is there. borrows: `*allocator` belongs to the environment. OrtArenaAllocator, or an
+ * "arena.<something>" option where the EP's allocator is a plain one, puts our arena around the EP's. */
 OrtStatus* ORT_API_CALL api_CreateSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device,
                                                   OrtDeviceMemoryType mem_type,
                                                   OrtAllocatorType allocator_type,
                                                   const OrtKeyValuePairs* allocator_options,
                                                   OrtAllocator** allocator) {
   TRY(env_check(env, __func__));
-  if (allocator_type == OrtArenaAllocator)
-    return status_new(ORT_NOT_IMPLEMENTED, "CreateSharedAllocator: OrtArenaAllocator is not implemented");
-  if (allocator_type != OrtDeviceAllocator)
+  if (allocator_type != OrtDeviceAllocator && allocator_type != OrtArenaAllocator)
     return status_new(ORT_INVALID_ARGUMENT, "CreateSharedAllocator: allocator type %d", (int)allocator_type);
   env_lock();
-  OrtStatus* status = create_shared(env, (OrtEpDevice*)ep_device, mem_type, allocator_options, allocator);
+  OrtStatus* status = create_shared(env, (OrtEpDevice*)ep_device, mem_type,
+                                    allocator_type == OrtArenaAllocator, allocator_options, allocator);
   env_unlock();
   return status;
 }
@@ -177,22 +270,26 @@ OrtStatus* ORT_API_CALL api_GetSharedAllocator(OrtEnv* env, const OrtMemoryInfo*
   return NULL;
 }
 
-static OrtStatus* release_shared(OrtEnv* env, const OrtEpDevice* device, OrtDeviceMemoryType mem_type) {
-  const OrtMemoryInfo* memory = NULL;
-  SharedAllocator old = {0};
-  TRY(ep_device_check(env, device, "ReleaseSharedAllocator"));
-  TRY(memory_of(device, mem_type, "ReleaseSharedAllocator", &memory));
+/* False when there is none. */
+static bool retire(OrtEnv* env, const OrtMemoryInfo* memory) {
   pthread_mutex_lock(&env->mutex);
   SharedAllocator* entry = find(env, memory);
-  if (entry != NULL) old = retire(env, entry);
+  if (entry != NULL) entry->is_retired = true;
   pthread_mutex_unlock(&env->mutex);
-  if (entry == NULL)
-    return status_new(ORT_INVALID_ARGUMENT, "ReleaseSharedAllocator: there is none for '%s' of %s",
-                      memory->name, device->ep_name);
-  if (old.is_made) give_back(old.owner, old.allocator);
-  return NULL;
+  if (entry != NULL) release_retired(env);
+  return entry != NULL;
 }
 
+static OrtStatus* release_shared(OrtEnv* env, const OrtEpDevice* device, OrtDeviceMemoryType mem_type) {
+  const OrtMemoryInfo* memory = NULL;
+  TRY(ep_device_check(env, device, "ReleaseSharedAllocator"));
+  TRY(memory_of(device, mem_type, "ReleaseSharedAllocator", &memory));
+  if (retire(env, memory)) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT, "ReleaseSharedAllocator: there is none for '%s' of %s",
+                    memory->name, device->ep_name);
+}
+
+/* While its memory is in use the allocator is only not found any more. */
 OrtStatus* ORT_API_CALL api_ReleaseSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device,
                                                    OrtDeviceMemoryType mem_type) {
   TRY(env_check(env, __func__));
@@ -200,4 +297,92 @@ OrtStatus* ORT_API_CALL api_ReleaseSharedAllocator(OrtEnv* env, const OrtEpDevic
   OrtStatus* status = release_shared(env, ep_device, mem_type);
   env_unlock();
   return status;
+}
+
+/* ---- Slots: of applications ---- */
+
+/* takes `entry`, also when it fails. */
+static OrtStatus* register_new(OrtEnv* env, const SharedAllocator* entry, const char* slot) {
+  pthread_mutex_lock(&env->mutex);
+  bool is_there = find(env, entry->memory) != NULL;
+  pthread_mutex_unlock(&env->mutex);
+  if (!is_there) return add(env, entry);
+  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "%s: there is an allocator for the device of '%s'",
+                                 slot, entry->memory->name);
+  give_back(entry);
+  return status;
+}
+
+/* borrows `allocator` until UnregisterAllocator or the end of the environment. */
+OrtStatus* ORT_API_CALL api_RegisterAllocator(OrtEnv* env, OrtAllocator* allocator) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(allocator);
+  TRY(guard_allocator(allocator, "RegisterAllocator"));
+  SharedAllocator entry = {.allocator = allocator, .memory = allocator->Info(allocator)};
+  env_lock();
+  OrtStatus* status = register_new(env, &entry, "RegisterAllocator");
+  env_unlock();
+  return status;
+}
+
+/* Forgets what RegisterAllocator or CreateAndRegisterAllocator registered. While memory of an arena is in use
+ * it is only not found any more. */
+OrtStatus* ORT_API_CALL api_UnregisterAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(mem_info);
+  env_lock();
+  pthread_mutex_lock(&env->mutex);
+  const SharedAllocator* entry = find(env, mem_info);
+  bool is_there = entry != NULL && entry->owner == NULL;
+  pthread_mutex_unlock(&env->mutex);
+  if (is_there) retire(env, mem_info);
+  env_unlock();
+  if (is_there) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT,
+                    "UnregisterAllocator: no allocator was registered for the device of '%s'",
+                    mem_info->name);
+}
+
+/* OrtArenaAllocator: our arena on the CPU; else the plain CPU allocator. */
+static OrtStatus* create_and_register(OrtEnv* env, const OrtMemoryInfo* memory, const OrtArenaCfg* config,
+                                      const char* slot) {
+  SharedAllocator entry = {.allocator = allocator_cpu(), .memory = &memory_info_cpu};
+  OrtArenaCfg standard;
+  if (!memory_device_equal(&memory->device, &memory_info_cpu.device))
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "%s: '%s' is not CPU memory; an EP's memory has CreateSharedAllocator", slot,
+                      memory->name);
+  if (memory->allocator_type == OrtArenaAllocator) {
+    TRY(arena_config_read(NULL, &standard));
+    TRY(wrap(&entry, config != NULL ? config : &standard));
+    entry.memory = entry.allocator->Info(entry.allocator);
+  }
+  env_lock();
+  OrtStatus* status = register_new(env, &entry, slot);
+  env_unlock();
+  return status;
+}
+
+/* copies `arena_cfg`; NULL: the defaults. */
+OrtStatus* ORT_API_CALL api_CreateAndRegisterAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info,
+                                                       const OrtArenaCfg* arena_cfg) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(mem_info);
+  return create_and_register(env, mem_info, arena_cfg, "CreateAndRegisterAllocator");
+}
+
+/* The same, for the CPU EP alone: others have CreateSharedAllocator. Its options mean nothing for the CPU. */
+OrtStatus* ORT_API_CALL api_CreateAndRegisterAllocatorV2(
+    OrtEnv* env, const char* provider_type, const OrtMemoryInfo* mem_info, const OrtArenaCfg* arena_cfg,
+    const char* const* provider_options_keys, const char* const* provider_options_values, size_t num_keys) {
+  (void)provider_options_keys, (void)provider_options_values, (void)num_keys;
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(provider_type);
+  REQUIRE_ARG(mem_info);
+  if (!str_equal(provider_type, "CPUExecutionProvider"))
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "CreateAndRegisterAllocatorV2: '%s': only CPUExecutionProvider; an EP device's memory "
+                      "has CreateSharedAllocator",
+                      provider_type);
+  return create_and_register(env, mem_info, arena_cfg, "CreateAndRegisterAllocatorV2");
 }

@@ -5,6 +5,7 @@
  * a private alias. Streams are worker threads that really run later than the call that asked for the work.
  *
  *   device.h   what the files share
+ *   control.h  what tests watch and change
  *   memory.c   the device's memory: stream-aware arena, allocators
  *   stream.c   streams and notifications
  *   transfer.c copies between host and device
@@ -15,8 +16,8 @@
 #define VIRTUAL_DEVICE_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
+#include "control.h"
 #include "ort_abi.h"
 
 #ifndef EP_NAME
@@ -35,19 +36,6 @@
     if (status != NULL) goto done; \
   } while (0)
 
-/* What tests watch and change: exported by virtual_device_control(). Counters only grow. */
-typedef struct VirtualDeviceControl {
-  _Atomic int max_delay_us; /* every task of a stream first sleeps a random time up to this */
-  _Atomic int64_t
-      drop_wait; /* the wait of this number (waits_on_device + waits_on_host) is left out; -1: none */
-  char failing_callback[64]; /* the next call of this callback fails; emptied by it */
-  _Atomic uint64_t copies_to_device, copies_to_host, copies_on_device, copies_with_stream;
-  _Atomic uint64_t waits_on_device, waits_on_host, notifications, activations;
-  _Atomic uint64_t streams, flushes, run_ends, launches, syncs, run_starts;
-  _Atomic uint64_t read_only_allocations, stream_allocations;
-  _Atomic int64_t live_chunks;  /* allocations not freed yet, device and host-accessible */
-  _Atomic int64_t live_objects; /* streams, notifications, allocators, transfers, EPs, programs */
-} VirtualDeviceControl;
 extern VirtualDeviceControl control;
 
 typedef struct Stream Stream;

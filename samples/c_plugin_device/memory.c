@@ -1,5 +1,6 @@
 /* The device's memory: one memfd mapped twice, and an arena over it that knows about streams. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -189,11 +190,19 @@ static const OrtMemoryInfo* ORT_API_CALL allocator_info(const OrtAllocator* this
   return ((const Allocator*)this_)->info;
 }
 
+/* gives (caller releases with ReleaseKeyValuePairs). The device's memory is one, whoever allocates. */
 static OrtStatus* ORT_API_CALL allocator_get_stats(const OrtAllocator* this_, OrtKeyValuePairs** out) {
-  const Factory* factory = ((const Allocator*)this_)->factory;
+  Factory* factory = ((const Allocator*)this_)->factory;
+  size_t in_use = 0;
+  char text[24];
+  pthread_mutex_lock(&factory->memory.mutex);
+  for (const Chunk* chunk = factory->memory.chunks; chunk != NULL; chunk = chunk->next)
+    in_use += chunk->is_free ? 0 : chunk->size;
+  pthread_mutex_unlock(&factory->memory.mutex);
   factory->api->CreateKeyValuePairs(out);
   if (*out == NULL) return fail(factory, ORT_FAIL, "no memory for allocator statistics");
-  factory->api->AddKeyValuePair(*out, "NumAllocs", control.live_chunks != 0 ? "some" : "none");
+  snprintf(text, sizeof text, "%zu", in_use);
+  factory->api->AddKeyValuePair(*out, "InUse", text);
   return NULL;
 }
 
@@ -219,7 +228,7 @@ OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* info, 
   made->base.Reserve = made->base.Alloc;
   made->base.Free = is_host ? host_free : device_free;
   made->base.Info = allocator_info;
-  made->base.GetStats = allocator_get_stats;
+  made->base.GetStats = is_host ? NULL : allocator_get_stats;
   made->base.AllocOnStream = is_host ? NULL : device_alloc_on_stream;
   *allocator = &made->base;
   control.live_objects++;

@@ -1,0 +1,38 @@
+"""Builds and runs the C test programs: against the library, or with its objects inside."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from abigen import native_build
+
+from ..conftest import CC, ROOT, SANITIZER_RUNTIME, SANITIZERS
+
+
+def build_program(source: Path, library_dir: Path, program: Path, sanitize: str = SANITIZERS) -> None:
+    """Compiles one test: `unit_*.c` look inside and link the library's objects, others link the library.
+
+    `library_dir` is a build folder of `native_build`, made with the same sanitizers. Fails with the compiler's
+    output.
+    """
+    options = native_build.Options(cc=CC, sanitize=sanitize)
+    command = [*shlex.split(CC), *options.cflags(library_dir / "generated"), f"-I{ROOT / 'tests' / 'c'}"]
+    command += [str(source), "-o", str(program)]
+    if source.name.startswith("unit_"):
+        command += map(str, sorted((library_dir / "obj").rglob("*.o")))
+    else:
+        command += [f"-L{library_dir}", "-lort_abi", f"-Wl,-rpath,{library_dir}"]
+    done = subprocess.run([*command, *native_build.LIBS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
+
+
+def run_program(program: Path, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    """Runs a test in `folder`: all its checks must hold, and the sanitizers find nothing."""
+    everything = {**os.environ, **SANITIZER_RUNTIME, **(environment or {})}
+    done = subprocess.run([program], capture_output=True, text=True, env=everything, cwd=folder, check=False)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "0 failed checks" in done.stdout
