@@ -1,7 +1,7 @@
 """Device memory outside of sessions, on the virtual device: one case a C program and a sanitizer.
 
-The host cannot read the virtual device's memory: it crashes when it tries. Under ThreadSanitizer the same programs
-show that streams, allocators and copies of several threads do not race.
+The host cannot read the virtual device's memory: it crashes when it tries. Under ThreadSanitizer the same
+programs show that streams, allocators and copies of several threads do not race.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Build = Callable[[str], tuple[Path, Path]]
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """A function that builds libort_abi.so and the device libraries with a sanitizer, and gives their folders."""
+    """A function that builds libort_abi.so and the devices with a sanitizer, and gives their folders."""
     built: dict[str, tuple[Path, Path]] = {}
 
     def build_all(sanitize: str) -> tuple[Path, Path]:

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ..conftest import CC, ROOT, SANITIZER_RUNTIME
-from ..test_c import build_program
+from ..support.c_programs import build_program
 
 
 def mul_add_relu() -> list[onnx.NodeProto]:

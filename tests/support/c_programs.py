@@ -16,8 +16,7 @@ from ..conftest import CC, ROOT, SANITIZER_RUNTIME, SANITIZERS
 def build_program(source: Path, library_dir: Path, program: Path, sanitize: str = SANITIZERS) -> None:
     """Compiles one test: `unit_*.c` look inside and link the library's objects, others link the library.
 
-    `library_dir` is a build folder of `native_build`, made with the same sanitizers. Fails with the compiler's
-    output.
+    `library_dir` is a build folder of `native_build`, made with the same sanitizers.
     """
     options = native_build.Options(cc=CC, sanitize=sanitize)
     command = [*shlex.split(CC), *options.cflags(library_dir / "generated"), f"-I{ROOT / 'tests' / 'c'}"]
