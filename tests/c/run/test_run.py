@@ -1,7 +1,7 @@
 """Builds and runs the C programs that test sessions: partition, kernels, Run, failures, threads.
 
-Every program is linked to a sanitized library. It gets the path of `run_plugin.so`, an execution provider that
-does what the program tells it, and a folder of small models that are made here.
+Every program is linked to a sanitized library. It gets the path of `run_plugin.so`, an execution provider
+that does what the program tells it, and a folder of small models that are made here.
 """
 
 from __future__ import annotations
