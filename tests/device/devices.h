@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "../../samples/c_plugin_device/control.h"
-#include "../c/harness.h"
+#include "harness.h"
 #include "plain_control.h"
 
 #define FLOAT ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT
