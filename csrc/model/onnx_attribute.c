@@ -120,18 +120,13 @@ static OrtStatus* read_list_part(Arena* arena, const WireField* part, OrtOpAttr*
 }
 
 /* TENSOR and SPARSE_TENSOR. */
-static OrtStatus* read_tensor_member(Reader* reader, const WireField* part, const OrtNode* node,
-                                     OrtOpAttr* out) {
+static OrtStatus* read_tensor_member(Reader* reader, const WireField* part, OrtOpAttr* out) {
   TensorResult result = {0};
-  char* text = node_text(node);
-  char* what = str_format("attribute '%s' of %s: tensor", out->name, text != NULL ? text : "node");
-  mem_free(text);
-  if (what == NULL) return status_no_memory();
-  OrtStatus* status = out->type == ORT_OP_ATTR_TENSOR ? read_tensor(reader, part, what, &result)
-                                                      : read_sparse_tensor(reader, part, what, &result);
-  mem_free(what);
+  OrtStatus* status = out->type == ORT_OP_ATTR_TENSOR ? read_tensor(reader, part, "tensor", &result)
+                                                      : read_sparse_tensor(reader, part, "tensor", &result);
+  if (status != NULL) return status_wrap(status, "attribute '%s'", out->name);
   out->tensor = result.value;
-  return status;
+  return NULL;
 }
 
 /* One occurrence of a single-valued member; the last one counts. */
@@ -150,7 +145,7 @@ static OrtStatus* read_single(Reader* reader, const WireField* part, OrtNode* no
       return out->s != NULL ? NULL : status_no_memory();
     case WIRE_TAG(ATTR_T, WIRE_BYTES):
     case WIRE_TAG(ATTR_SPARSE_TENSOR, WIRE_BYTES):
-      return read_tensor_member(reader, part, node, out);
+      return read_tensor_member(reader, part, out);
     case WIRE_TAG(ATTR_G, WIRE_BYTES):
       if (out->graph != NULL)
         return status_new(ORT_INVALID_GRAPH, "attribute '%s' has two graphs", out->name);

@@ -57,8 +57,7 @@ typedef struct TensorResult {
   OrtValue* value; /* owned by the model */
   OrtExternalInitializerInfo* external;
 } TensorResult;
-/* Reads a TensorProto. `what` says what the tensor is for ("initializer", "attribute 'value' of node 'n'").
- */
+/* Reads a TensorProto. `what` says in messages what it is: "initializer", "tensor". */
 OrtStatus* read_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out);
 /* Reads a SparseTensorProto as a dense tensor; its name is that of its values. */
 OrtStatus* read_sparse_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out);

@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "onnx_writer.h"
 
-enum { FLOAT = 1, INT64 = 7 };
+enum { FLOAT = 1 };
 
 /* ---- External data ---- */
 

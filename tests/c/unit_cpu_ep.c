@@ -1,6 +1,7 @@
 /* Parts of the CPU EP that a model cannot reach: 16-bit rounding over all values, and hosts it must refuse.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cpu_ep/cpu_ep.h"
 #include "cpu_ep/kernels.h"
@@ -66,6 +67,114 @@ static void test_element_counts(void) {
   CHECK(!cpu_element_count((const int64_t[]){0, -1}, 2, &count));
 }
 
+/* ---- Weights that MatMul packs ---- */
+
+/* What a cache was given; the host's side of SharedPrePackedWeightCache_StoreWeightData. */
+static struct {
+  bool fails;
+  void* buffer;
+  size_t size;
+} cache;
+
+static OrtStatus* store(OrtSharedPrePackedWeightCache* self, void** buffers, size_t* sizes, size_t count) {
+  CHECK(self == (OrtSharedPrePackedWeightCache*)&cache && count == 1);
+  if (cache.fails) return api()->CreateStatus(ORT_FAIL, "the cache is full");
+  cache.buffer = buffers[0];
+  cache.size = sizes[0];
+  return NULL;
+}
+
+/* A MatMul kernel without a node, and a 2 x 3 float weight. */
+typedef struct Fixture {
+  OrtEpApi ep_api;
+  CpuKernel* kernel;
+  OrtAllocator* allocator;
+  OrtValue* weight;
+  float elements[6];
+} Fixture;
+
+static bool set_up(Fixture* f) {
+  const int64_t dims[] = {2, 3};
+  OrtMemoryInfo* cpu = NULL;
+  memset(f, 0, sizeof *f);
+  memset(&cache, 0, sizeof cache);
+  f->ep_api = *api()->GetEpApi();
+  f->ep_api.SharedPrePackedWeightCache_StoreWeightData = store;
+  for (int i = 0; i < 6; i++) f->elements[i] = (float)i + 1;
+  if (!CHECK_OK(api()->GetAllocatorWithDefaultOptions(&f->allocator))) return false;
+  if (!CHECK_OK(api()->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &cpu))) return false;
+  CHECK_OK(api()->CreateTensorWithDataAsOrtValue(cpu, f->elements, sizeof f->elements, dims, 2,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &f->weight));
+  api()->ReleaseMemoryInfo(cpu);
+  f->kernel = calloc(1, cpu_matmul.size);
+  if (!f->kernel || !f->weight) return false;
+  f->kernel->api = api();
+  f->kernel->ep_api = &f->ep_api;
+  f->kernel->op = &cpu_matmul;
+  f->kernel->op_type = "MatMul";
+  return true;
+}
+
+static void tear_down(Fixture* f) {
+  if (f->kernel) cpu_matmul.release(f->kernel);
+  free(f->kernel);
+  api()->ReleaseValue(f->weight);
+}
+
+static OrtStatus* pack(Fixture* f, int index, OrtAllocator* allocator, void* to, bool* is_packed) {
+  *is_packed = true;
+  return cpu_matmul.prepack(&f->kernel->impl, f->weight, index, allocator, to, is_packed);
+}
+
+static void test_weights_that_are_not_packed(void) {
+  Fixture f;
+  bool is_packed;
+  if (!set_up(&f)) return;
+  CHECK_OK(pack(&f, 0, f.allocator, NULL, &is_packed));
+  CHECK(!is_packed); /* the left side */
+  CHECK_OK(pack(&f, 1, NULL, NULL, &is_packed));
+  CHECK(!is_packed); /* nowhere to pack it */
+  tear_down(&f);
+}
+
+/* The sanitizers see a buffer that nobody frees, or that is freed twice. */
+static void test_a_private_weight_is_freed_with_the_kernel(void) {
+  Fixture f;
+  bool is_packed;
+  if (!set_up(&f)) return;
+  CHECK_OK(pack(&f, 1, f.allocator, NULL, &is_packed));
+  CHECK(is_packed);
+  tear_down(&f);
+}
+
+static void test_a_shared_weight_belongs_to_the_cache(void) {
+  /* Two rows of three columns, filled up to eight. */
+  static const float expected[16] = {1, 2, 3, 0, 0, 0, 0, 0, 4, 5, 6};
+  Fixture f;
+  bool is_packed;
+  if (!set_up(&f)) return;
+  CHECK_OK(pack(&f, 1, f.allocator, &cache, &is_packed));
+  CHECK(is_packed && cache.size == sizeof expected && memcmp(cache.buffer, expected, sizeof expected) == 0);
+  const void* shared = cache.buffer;
+  CHECK_OK(cpu_matmul.set_shared(&f.kernel->impl, &shared, &cache.size, 1, 1));
+  CHECK_FAILS(cpu_matmul.set_shared(&f.kernel->impl, &shared, &cache.size, 1, 0), ORT_INVALID_ARGUMENT,
+              "input 1");
+  CHECK_FAILS(cpu_matmul.set_shared(&f.kernel->impl, &shared, &cache.size, 0, 1), ORT_INVALID_ARGUMENT,
+              "input 1");
+  f.allocator->Free(f.allocator, cache.buffer);
+  tear_down(&f);
+}
+
+static void test_a_cache_that_refuses_leaves_the_buffer(void) {
+  Fixture f;
+  bool is_packed;
+  if (!set_up(&f)) return;
+  cache.fails = true;
+  CHECK_FAILS(pack(&f, 1, f.allocator, &cache, &is_packed), ORT_FAIL, "the cache is full");
+  CHECK(!is_packed);
+  tear_down(&f);
+}
+
 /* ---- Hosts ---- */
 
 static const OrtApi* get_api_up_to_23(uint32_t version) {
@@ -117,6 +226,10 @@ static void test_the_factory_fills_what_a_host_calls_unchecked(void) {
 int main(void) {
   RUN(test_16_bit_reals);
   RUN(test_element_counts);
+  RUN(test_weights_that_are_not_packed);
+  RUN(test_a_private_weight_is_freed_with_the_kernel);
+  RUN(test_a_shared_weight_belongs_to_the_cache);
+  RUN(test_a_cache_that_refuses_leaves_the_buffer);
   RUN(test_a_host_that_is_too_old);
   RUN(test_no_room_for_the_factory);
   RUN(test_the_factory_fills_what_a_host_calls_unchecked);

@@ -79,7 +79,9 @@ def attribute(proto: AttributeProto, scope: set[str], opsets: dict[str, int], fo
         return kind, graph(proto.g, opsets, folder, scope)
     if kind == "TENSOR":
         return kind, tensor(proto.t, folder)
-    value = onnx.helper.get_attribute_value(proto) if kind != "undefined" else None
+    value: Any = onnx.helper.get_attribute_value(proto) if kind != "undefined" else []
+    if kind == "undefined":
+        return kind, None
     return kind, list(value) if kind in ("INTS", "FLOATS", "STRINGS") else value
 
 

@@ -77,7 +77,7 @@ def refused(read: Read, proto: onnx.ModelProto | bytes, code: int, *parts: str) 
 def by_name(native: NativeModel, graph: Any = None) -> dict[str, Any]:
     """Every value that a graph's inputs, outputs, initializers and nodes name."""
     graph = native.graph_handle() if graph is None else graph
-    found = {}
+    found: dict[str, Any] = {}
     for what in ("Graph_Inputs", "Graph_Outputs", "Graph_Initializers"):
         found |= {native.name(value): value for value in native.values(what, graph)}
     for node in native.node_handles(graph):
@@ -369,7 +369,8 @@ def nested_ifs(depth: int) -> bytes:
         body = serialize([Field(1, BYTES, data=node)])
     parts.input.extend([info("x"), helper.make_tensor_value_info("c", TensorProto.BOOL, [1])])
     proto = onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)])
-    return proto.SerializeToString() + serialize([Field(7, BYTES, data=body + parts.SerializeToString())])
+    head: bytes = proto.SerializeToString()
+    return head + serialize([Field(7, BYTES, data=body + parts.SerializeToString())])
 
 
 def test_subgraphs_that_are_too_deep_are_refused(read: Read) -> None:
@@ -412,13 +413,14 @@ def test_models_without_versions_are_refused(read: Read) -> None:
 
 def test_tensors_of_another_size_than_their_shape_are_refused(read: Read) -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"], "n")]
-    for change, part in [
+    changes: list[tuple[dict[str, Any], str]] = [
         ({"dims": [3]}, "2 data entries"),
         ({"dims": [-2]}, "negative"),
         ({"dims": [2**40, 2**40]}, "too large"),
         ({"data_type": 99}, "element type 99"),
         ({"raw_data": b"1234567"}, "7 bytes"),
-    ]:
+    ]
+    for change, part in changes:
         proto = model(nodes, ["x"], ["y"], ["w"])
         tensor = proto.graph.initializer[0]
         for name, value in change.items():

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -43,7 +44,7 @@ def many_types_model() -> onnx.ModelProto:
     ]
     tensors = []
     for kind in kinds:
-        values = [b"ab", b"", b"c"] if kind == "STRING" else [1, 0, 1]
+        values: Any = [b"ab", b"", b"c"] if kind == "STRING" else [1, 0, 1]
         tensors.append(helper.make_tensor(f"w_{kind}", getattr(TensorProto, kind), [3], values))
     raw = helper.make_tensor("raw", TensorProto.FLOAT, [2, 2], b"\0" * 16, raw=True)
     values = helper.make_tensor("sparse", TensorProto.FLOAT, [2], [1.0, 2.0])
