@@ -10,7 +10,7 @@
 
 #include "ort_abi_host.h"
 
-static int failed_checks;
+static _Atomic int failed_checks; /* any thread */
 
 static inline const OrtApi* api(void) {
   return OrtGetApiBase()->GetApi(ORT_API_VERSION);
