@@ -79,8 +79,8 @@ def track_session(session: _Closable, handle: Handle) -> None:
 def shutdown() -> None:
     """Unregisters all EP libraries, newest first, and releases the environment. The next use makes a new one.
 
-    Raises `errors.Fail` while sessions, or arrays and values that came out of them, are alive; nothing is
-    changed then. Without an environment it does nothing.
+    Raises `errors.Fail` while sessions, or what needs them, are alive; nothing is changed then. Without an
+    environment it does nothing.
     """
     with _state.lock:
         if _state.handle is None:
@@ -88,7 +88,7 @@ def shutdown() -> None:
         alive = len(_state.session_handles)
         if alive:
             raise errors.Fail(
-                f"{alive} session(s), or outputs that came out of them, are alive: close and drop them first"
+                f"{alive} session(s), or bindings and outputs of them, are alive: close and drop them first"
             )
         for name in reversed(_state.libraries[:]):
             unregister_execution_provider_library(name)

@@ -33,7 +33,7 @@ from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import Provider, RunOptions, SessionOptions
-from ort_abi.value import OrtValue, tensor_over, to_array, type_text
+from ort_abi.value import OrtValue, owned, tensor_over, to_array, type_text
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
@@ -77,7 +77,7 @@ class ModelMetadata(NamedTuple):
 class InferenceSession:
     """A model that is ready to run. `run` may be called from any number of threads.
 
-    Outputs are arrays over the host's memory: they keep the session alive, `close` or not.
+    Outputs stay valid when the session is gone; those in a provider's own memory keep it alive.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class InferenceSession:
         return self._session().pointer
 
     def close(self) -> None:
-        """Releases the session as soon as no run and no output needs it. Later calls do nothing."""
+        """Releases the session as soon as no run, binding or output needs it. Later calls do nothing."""
         self._handle = None
 
     def __enter__(self) -> InferenceSession:
@@ -232,7 +232,7 @@ class InferenceSession:
             for pointer in made:
                 _release_value(pointer)
         return [
-            None if pointer == NULL else Handle(pointer, _release_value, session)
+            None if pointer == NULL else owned(pointer, session)
             for pointer in ffi.unpack(outputs, len(out_names))
         ]
 

@@ -34,6 +34,7 @@ _create_over: CData = api.CreateTensorWithDataAsOrtValue
 _describe: CData = api.GetTensorElementTypeAndShapeDataReference
 _mutable_data: CData = api.GetTensorMutableData
 _memory_info: CData = api.GetTensorMemoryInfo
+_release: CData = api.ReleaseValue
 
 # Element types by dtype, of dtypes whose elements a tensor has in the same form.
 _flat_types: dict[np.dtype[Any], int] = {}
@@ -134,8 +135,21 @@ def describe(pointer: CData) -> tuple[int, tuple[int, ...]]:
     return kind[0], tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
 
 
+def owned(pointer: CData, session: Handle) -> Handle:
+    """Takes a value that a session gave.
+
+    *keeps alive* the session, unless the value is in the host's own memory, which needs no provider.
+    """
+    out = ffi.new("const OrtMemoryInfo**")
+    status = _memory_info(pointer, out)
+    if status == NULL and out[0] == _default_memory:
+        return Handle(pointer, _release)
+    api.ReleaseStatus(status)
+    return Handle(pointer, _release, session)
+
+
 def to_array(handle: Handle) -> NDArray[Any]:
-    """The tensor as an array over its memory; the array keeps the tensor, and with it the session, alive.
+    """The tensor as an array over its memory, which the array keeps alive.
 
     Strings, types below a byte and memory that the CPU cannot reach are copied. Raises
     `errors.NotImplemented` for a value that is no tensor.

@@ -123,22 +123,23 @@ def test_names_with_nul_are_refused() -> None:
         ort_abi.register_execution_provider_library("a", "/tmp/x\0.so")
 
 
-def test_unregister_is_refused_while_a_session_or_its_output_lives() -> None:
+def test_unregister_is_refused_while_a_session_or_its_binding_lives() -> None:
     ort_abi.register(EnvEp)
     try:
         session = ort_abi.InferenceSession(mul_model(), providers=[EnvEp.name])
         with pytest.raises(ort_abi.errors.OrtError, match="EnvExecutionProvider"):
             ort_abi.unregister_execution_provider_library(EnvEp.name)
         output = session.run(None, FEED)[0]
+        binding = session.io_binding()
         session.close()
         with pytest.raises(ort_abi.errors.OrtError, match="EnvExecutionProvider"):
             ort_abi.unregister_execution_provider_library(EnvEp.name)
-        assert output.tolist() == [1.0] * 3
-        del output
+        del binding
         gc.collect()
     finally:
         ort_abi.unregister_execution_provider_library(EnvEp.name)
     assert EnvEp.name not in ort_abi.get_available_providers()
+    assert output.tolist() == [1.0] * 3
 
 
 def test_logger_severity() -> None:
@@ -213,7 +214,7 @@ def run_script(script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_shutdown_is_refused_while_a_session_or_its_output_lives() -> None:
+def test_shutdown_is_refused_while_a_session_or_its_binding_lives() -> None:
     lines = run_script("""
         s = session("CPUExecutionProvider")
         def attempt():
@@ -221,15 +222,15 @@ def test_shutdown_is_refused_while_a_session_or_its_output_lives() -> None:
             except ort_abi.errors.Fail as error: print("refused", error)
             else: print("done")
         attempt()
-        y = s.run(None, feed)[0]
+        y, binding = s.run(None, feed)[0], s.io_binding()
         s.close(); del s
         attempt()
-        print(y.sum())
-        del y
+        del binding
         attempt()
+        print(y.sum())
         print(session("CPUExecutionProvider").run(None, feed)[0].sum())
     """)
-    assert [line.split(":")[0] for line in lines] == ["refused FAIL", "refused FAIL", "12.0", "done", "12.0"]
+    assert [line.split(":")[0] for line in lines] == ["refused FAIL", "refused FAIL", "done", "12.0", "12.0"]
     assert "1 session(s)" in lines[0]
 
 

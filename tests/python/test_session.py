@@ -510,19 +510,25 @@ def test_close_and_with() -> None:
     assert [arg.name for arg in session.get_inputs()] == ["a", "b"]
 
 
-def test_the_session_is_released_when_the_last_output_is_gone(mul_ep: str) -> None:
+def test_a_binding_keeps_the_session_and_an_output_does_not_need_it(mul_ep: str) -> None:
     session = InferenceSession(mul_model(), providers=[mul_ep])
     made = weakref.ref(MulEp.made.pop())
-    output = session.run(None, FEED)[0]
-    view = output[1:]
+    view = session.run(None, FEED)[0][1:]
+    value = session.run_with_ort_values(
+        None, {name: OrtValue.ortvalue_from_numpy(array) for name, array in FEED.items()}
+    )[0]
+    binding = session.io_binding()
     session.close()
-    del session, output
     gc.collect()
     assert made() is not None
-    assert view.tolist() == [10.0, 18.0]
-    del view
+    del binding
     gc.collect()
     assert made() is None
+    del session
+    noise = [np.full(3, 1, np.float32) for _ in range(50)]
+    assert view.tolist() == [10.0, 18.0]
+    assert value.numpy().tolist() == [4.0, 10.0, 18.0]
+    assert len(noise) == 50
 
 
 def test_a_failed_session_leaves_nothing_behind(mul_ep: str) -> None:
