@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
+
+import ort_abi
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -11,3 +16,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from ep_support import HOSTS
 
         metafunc.parametrize("host", [HOSTS[name] for name in sorted(HOSTS)], ids=sorted(HOSTS))
+
+
+@pytest.fixture(autouse=True)
+def no_fallback_left() -> Iterator[None]:
+    """Sessions register the reference provider when they first need it; the next test starts without."""
+    yield
+    name = "ReferenceExecutionProvider"
+    if name in ort_abi.env._state.libraries:
+        gc.collect()
+        ort_abi.unregister_execution_provider_library(name)
