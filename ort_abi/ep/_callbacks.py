@@ -367,7 +367,9 @@ def _made_kernel(
         if value is not None:
             attributes[name] = value
         elif default is inspect.Parameter.empty:
-            raise ValueError(f"the kernel function needs the attribute {name!r}, which the node does not have")
+            raise ValueError(
+                f"the kernel function needs the attribute {name!r}, which the node does not have"
+            )
     function = functools.partial(spec.make, **attributes) if attributes else spec.make
     return function, array_node(function, node)
 

@@ -121,7 +121,15 @@ class KernelInfo:
         """
         self._open()
         found: list[Any] | None = None
-        for read in (self._int, self._float, self._string, self._tensor, self._ints, self._floats, self._strings):
+        for read in (
+            self._int,
+            self._float,
+            self._string,
+            self._tensor,
+            self._ints,
+            self._floats,
+            self._strings,
+        ):
             try:
                 value = read(name.encode())
             except errors.OrtError:

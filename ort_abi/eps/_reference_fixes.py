@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_batch_normalization
+from onnx.reference.ops import op_batch_normalization, op_loop
 
 __all__ = ["FIXED_OPERATORS"]
 
@@ -44,5 +44,40 @@ class BatchNormalization(OpRun):
         return ((scale * (x - mean) / np.sqrt(var + epsilon) + bias).astype(x.dtype),)
 
 
-FIXED_OPERATORS: list[type[OpRun]] = [GlobalMaxPool, BatchNormalization]
+class Loop(op_loop.Loop):
+    """The evaluator's own does not run without a condition, and stacks scan outputs of two and more dimensions
+    along the wrong axis."""
+
+    op_domain = ""
+
+    def _run(
+        self,
+        trip_count: Any,
+        condition: Any,
+        *initial: Any,
+        context: Any = None,
+        attributes: Any = None,
+        **_: Any,
+    ) -> tuple[Any, ...]:
+        body = self.body
+        carried = list(initial)
+        scans: list[list[Any]] = [[] for _ in range(len(body.output_names) - 1 - len(carried))]
+        limit = None if trip_count is None else int(np.asarray(trip_count).reshape(-1)[0])
+        go_on = True if condition is None else bool(np.asarray(condition).reshape(-1)[0])
+        count = 0
+        while go_on and (limit is None or count < limit):
+            values = [np.array(count, np.int64), np.array(go_on), *carried]
+            feeds = dict(context or {}) | dict(zip(body.input_names, values, strict=True))
+            keep, *results = self._run_body(feeds, attributes=attributes)
+            go_on = bool(np.asarray(keep).reshape(-1)[0])
+            carried, scanned = results[: len(carried)], results[len(carried) :]
+            for stack, item in zip(scans, scanned, strict=True):
+                stack.append(item)
+            count += 1
+        empty = np.empty(0, np.float32)
+        outputs = carried + [np.stack(stack) if stack else empty for stack in scans]
+        return tuple(outputs[: len(self.onnx_node.output)])
+
+
+FIXED_OPERATORS: list[type[OpRun]] = [GlobalMaxPool, BatchNormalization, Loop]
 """For `ReferenceEvaluator(new_ops=...)`."""

@@ -123,7 +123,9 @@ def test_scalars_and_array_likes_are_outputs(host: ModuleType) -> None:
     node = helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)
     bytes_ = model([node], {"x": SPEC}, {"y": (np.float32, [])})
     for function, expected in ((lambda x: x.sum(), 6), (lambda x: Like(), 7)):
-        cls = type("Sum", (FuseAll,), {"name": "SumExecutionProvider", "compile": lambda self, graph, f=function: f})
+        cls = type(
+            "Sum", (FuseAll,), {"name": "SumExecutionProvider", "compile": lambda self, graph, f=function: f}
+        )
         assert run_once(host, cls, bytes_, {"x": A})[0] == expected
 
 
@@ -281,7 +283,7 @@ def test_threads_share_a_session(host: ModuleType) -> None:
         def work(index: int) -> None:
             for _ in range(20):
                 feeds = {"a": A * index, "b": B}
-                results[index] = session.run(None, feeds)[0]
+                results[index] = session.run(None, feeds)[0].copy()
 
         threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
         [thread.start() for thread in threads]

@@ -85,7 +85,9 @@ def test_attribute_kinds(host: ModuleType, op: str, inputs: int, attributes: Any
 
     names = [f"x{i}" for i in range(inputs)]
     node = helper.make_node(op, names, ["y"], name="n1", **attributes)
-    bytes_ = model([node], dict.fromkeys(names, (np.float32, [1, 4, 2, 2])), {"y": (np.float32, ["a", "b", "c", "d"])})
+    bytes_ = model(
+        [node], dict.fromkeys(names, (np.float32, [1, 4, 2, 2])), {"y": (np.float32, ["a", "b", "c", "d"])}
+    )
     run_once(host, provider(spy=Spy), bytes_, {name: np.ones((1, 4, 2, 2), np.float32) for name in names})
     assert seen == expected
     with pytest.raises(RuntimeError, match="valid only while the kernel is made"):
@@ -131,7 +133,9 @@ def test_lists_of_strings_and_floats(host: ModuleType) -> None:
         keys_strings=["a", "", "ü"],
         values_floats=[1.0, 2.0, 3.0],
     )
-    bytes_ = model([node], {"x": (onnx.TensorProto.STRING, [2])}, {"y": (np.float32, [2])}, domains={"ai.onnx.ml": 3})
+    bytes_ = model(
+        [node], {"x": (onnx.TensorProto.STRING, [2])}, {"y": (np.float32, [2])}, domains={"ai.onnx.ml": 3}
+    )
     outputs = run_once(host, provider(encoder=Encoder), bytes_, {"x": np.array(["ü", "a"], object)})
     np.testing.assert_array_equal(outputs[0], [3, 1])
     assert seen == {"keys": ["a", "", "ü"], "values": [1.0, 2.0, 3.0]}
@@ -181,7 +185,9 @@ def test_unused_outputs_need_no_value(host: ModuleType) -> None:
 
     node = helper.make_node("GRU", ["x", "w", "r"], ["", "y"], hidden_size=1)
     shapes = {"x": (np.float32, [2, 1, 1]), "w": (np.float32, [1, 3, 1]), "r": (np.float32, [1, 3, 1])}
-    feeds = {name: np.arange(np.prod(spec[1]), dtype=np.float32).reshape(spec[1]) for name, spec in shapes.items()}
+    feeds = {
+        name: np.arange(np.prod(spec[1]), dtype=np.float32).reshape(spec[1]) for name, spec in shapes.items()
+    }
     outputs = run_once(host, provider(gru=Gru), model([node], shapes, {"y": (np.float32, [1, 1, 1])}), feeds)
     assert outputs[0].tolist() == [[[1.0]]]
     assert seen == [(2, False, True)]
@@ -200,7 +206,9 @@ def test_types_choose_the_kernel(host: ModuleType) -> None:
     node = helper.make_node("Abs", ["x"], ["y"])
     for dtype, extra in ((np.float32, 0), (np.float16, 0), (np.float64, 100)):
         bytes_ = model([node], {"x": (dtype, [3])}, {"y": (dtype, [3])})
-        np.testing.assert_array_equal(run_once(host, cls, bytes_, {"x": A.astype(dtype)})[0], np.abs(A) + extra)
+        np.testing.assert_array_equal(
+            run_once(host, cls, bytes_, {"x": A.astype(dtype)})[0], np.abs(A) + extra
+        )
     bytes_ = model([node], {"x": (np.int32, [3])}, {"y": (np.int32, [3])})
     with pytest.raises(Exception, match="CPU"):  # no kernel of ours: the node is not claimed
         run_once(host, cls, bytes_, {"x": A.astype(np.int32)})
@@ -226,7 +234,7 @@ def test_kernels_are_inherited_and_can_be_mixed_with_compile(host: ModuleType) -
         name = "BaseExecutionProvider"
 
         @ep.kernel("Relu", (6, None))
-        def relu(x: np.ndarray) -> np.ndarray:  # noqa: N805
+        def relu(x: np.ndarray) -> np.ndarray:
             return np.maximum(x, 0)
 
     class Derived(Base):
