@@ -223,6 +223,25 @@ static void test_the_factory_fills_what_a_host_calls_unchecked(void) {
   CHECK_OK(cpu_ep_release_factory(factory));
 }
 
+/* The sanitizers see a registry that outlives its factory. */
+static void test_sessions_share_one_registry(void) {
+  OrtEpFactory* factory = NULL;
+  OrtEp* eps[2] = {NULL, NULL};
+  const OrtKernelRegistry* registries[2] = {NULL, NULL};
+  size_t count = 0;
+  if (!CHECK_OK(cpu_ep_create_factories("cpu", OrtGetApiBase(), NULL, &factory, 1, &count))) return;
+  for (int i = 0; i < 2; i++) {
+    if (!CHECK_OK(factory->CreateEp(factory, NULL, NULL, 0, NULL, NULL, &eps[i]))) continue;
+    CHECK_OK(eps[i]->GetKernelRegistry(eps[i], &registries[i]));
+    bool is_supported = false;
+    CHECK_OK(eps[i]->IsConcurrentRunSupported(eps[i], &is_supported));
+    CHECK(is_supported);
+    factory->ReleaseEp(factory, eps[i]);
+  }
+  CHECK(registries[0] != NULL && registries[0] == registries[1]);
+  CHECK_OK(cpu_ep_release_factory(factory));
+}
+
 int main(void) {
   RUN(test_16_bit_reals);
   RUN(test_element_counts);
@@ -233,5 +252,6 @@ int main(void) {
   RUN(test_a_host_that_is_too_old);
   RUN(test_no_room_for_the_factory);
   RUN(test_the_factory_fills_what_a_host_calls_unchecked);
+  RUN(test_sessions_share_one_registry);
   return finish();
 }

@@ -433,6 +433,32 @@ def test_gemm(ep_host: Host, dtype: DType, trans_a: int, trans_b: int) -> None:
             assert_same(got[0], expected.astype(dtype))
 
 
+@pytest.mark.parametrize("prepack", ["1", "0"], ids=["packed", "not packed"])
+@pytest.mark.parametrize("dtype", [*REALS, *WIDE_INTEGERS], ids=name_of)
+def test_constant_weights(ep_host: Host, dtype: DType, prepack: str) -> None:
+    """MatMul and Gemm pack a constant right side once; the result is the same, run after run."""
+    config = {"session.disable_prepacking": "0" if prepack == "1" else "1"}
+    cases: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, int]]] = [
+        ("MatMul", (5, 20), (20, 19), {}),
+        ("MatMul", (3,), (4, 3, 2), {}),
+        ("MatMul", (2, 3), (3,), {}),
+        ("MatMul", (2, 0), (0, 3), {}),
+        ("Gemm", (5, 20), (20, 19), {}),
+        ("Gemm", (20, 5), (19, 20), {"transA": 1, "transB": 1}),
+    ]
+    for op_type, a_shape, b_shape, attributes in cases:
+        a, b = values(a_shape, dtype), values(b_shape, dtype)
+        model = make_model(op_type, {"a": a, "b": b}, [onnx_type(dtype)], **attributes)
+        del model.graph.input[1:]
+        model.graph.initializer.append(numpy_helper.from_array(b, "b"))
+        session = ep_host.session(model, config)
+        left, right = (a.T, b.T) if attributes else (a, b)
+        wide = np.float64 if np.dtype(dtype).kind == "f" else dtype
+        expected = np.asarray(np.matmul(left.astype(wide), right.astype(wide))).astype(dtype)
+        for _ in range(2):
+            assert_same(session.run(None, {"a": a})[0], expected)
+
+
 def test_gemm_of_empty_matrices(ep_host: Host) -> None:
     """No inner dimension leaves C; no rows leave nothing."""
     f = np.float32

@@ -57,8 +57,8 @@ class Host(Protocol):
 
     ep_name: str
 
-    def session(self, model: onnx.ModelProto) -> Session:
-        """A session; raises if the CPU EP does not take every node."""
+    def session(self, model: onnx.ModelProto, config: Mapping[str, str] | None = None) -> Session:
+        """A session with these config entries; raises if the CPU EP does not take every node."""
 
 
 class StockHost:
@@ -69,10 +69,11 @@ class StockHost:
         onnxruntime.register_execution_provider_library(ep_name, str(library))
         self.devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == ep_name]
 
-    def session(self, model: onnx.ModelProto) -> Session:
+    def session(self, model: onnx.ModelProto, config: Mapping[str, str] | None = None) -> Session:
         """A session without graph optimizations: what the model says is what the EP sees."""
         options = onnxruntime.SessionOptions()
-        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        for key, value in {"session.disable_cpu_ep_fallback": "1", **(config or {})}.items():
+            options.add_session_config_entry(key, value)
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
         options.add_provider_for_devices(self.devices, {})
@@ -90,12 +91,15 @@ class OurHost:
 
     ep_name = "CPUExecutionProvider"
 
-    def session(self, model: onnx.ModelProto) -> Session:
+    def session(self, model: onnx.ModelProto, config: Mapping[str, str] | None = None) -> Session:
         """A session on the built-in EP alone."""
         import ort_abi
 
+        options = ort_abi.SessionOptions()
+        for key, value in (config or {}).items():
+            options.add_session_config_entry(key, value)
         session: Session = ort_abi.InferenceSession(
-            model.SerializeToString(), providers=["CPUExecutionProvider"], fallback=False
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"], fallback=False
         )
         return session
 
