@@ -3,6 +3,14 @@
 #include "devices.h"
 #include "plugins/plugins.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+
 static void test_sync_ids_grow_with_notifications(void) {
   const OrtEpApi* ep_api = api()->GetEpApi();
   Notification point, later;
@@ -161,6 +169,7 @@ static void test_a_wait_orders_two_streams(void) {
   device.control->max_delay_us = 300;
   for (int i = 1; i <= TIMES; i++) right += pass_on(producer, consumer, source, a, b, (float)(100 * i));
   CHECK(right == TIMES);
+#ifndef HAS_TSAN /* which sees the race that the missing wait leaves, and ends the test */
   right = 0;
   for (int i = 1; i <= TIMES; i++) { /* the same with each wait left out */
     device.control->drop_wait = (int64_t)(device.control->waits_on_device + device.control->waits_on_host);
@@ -168,6 +177,7 @@ static void test_a_wait_orders_two_streams(void) {
   }
   CHECK(right < TIMES);
   device.control->drop_wait = -1;
+#endif
   api()->ReleaseValue(source);
   api()->ReleaseValue(a);
   api()->ReleaseValue(b);
