@@ -5,44 +5,44 @@
 
 struct OrtOpSchemaTypeConstraint {
   const OpSchemaConstraint* constraint;
-  size_t *inputs, *outputs; /* indices of the formals of this type; NULL: none */
+  const size_t *inputs, *outputs; /* indices of the formals of this type */
   size_t input_count, output_count;
 };
 
+/* One block of memory, with all indices behind the constraints. */
 struct OrtOpSchema {
   const OpSchema* schema;
-  OrtOpSchemaTypeConstraint* constraints; /* as many as the schema has, in its order */
-  Arena arena;                            /* holds the constraints and their indices */
+  OrtOpSchemaTypeConstraint constraints[]; /* as many as the schema has, in its order */
 };
 
-/* The formals whose type is the constraint's parameter. False when out of memory. */
-static bool list_formals(Arena* arena, const OpSchemaFormal* formals, size_t formal_count,
-                         const char* type_param, size_t** indices, size_t* count) {
-  if (formal_count == 0) return true;
-  size_t* found = arena_calloc(arena, formal_count, sizeof *found);
-  if (found == NULL) return false;
+/* Writes the indices of the formals whose type is the parameter; returns how many. */
+static size_t list_formals(const OpSchemaFormal* formals, size_t formal_count, const char* type_param,
+                           size_t* indices) {
+  size_t count = 0;
   for (size_t i = 0; i < formal_count; i++) {
-    if (str_equal(formals[i].type_str, type_param)) found[(*count)++] = i;
+    if (str_equal(formals[i].type_str, type_param)) indices[count++] = i;
   }
-  if (*count != 0) *indices = found;
-  return true;
+  return count;
 }
 
-static bool fill_constraints(OrtOpSchema* made) {
-  const OpSchema* schema = made->schema;
-  made->constraints = arena_calloc(&made->arena, schema->constraint_count, sizeof *made->constraints);
-  if (made->constraints == NULL) return false;
+static OrtOpSchema* schema_new(const OpSchema* schema) {
+  size_t index_count = (size_t)schema->input_count + schema->output_count;
+  OrtOpSchema* made = mem_alloc(sizeof *made + schema->constraint_count * sizeof(OrtOpSchemaTypeConstraint) +
+                                index_count * sizeof(size_t));
+  if (made == NULL) return NULL;
+  made->schema = schema;
+  size_t* indices = (size_t*)(made->constraints + schema->constraint_count);
   for (size_t i = 0; i < schema->constraint_count; i++) {
     OrtOpSchemaTypeConstraint* out = &made->constraints[i];
     out->constraint = &schema->constraints[i];
-    const char* name = out->constraint->name;
-    if (!list_formals(&made->arena, schema->inputs, schema->input_count, name, &out->inputs,
-                      &out->input_count) ||
-        !list_formals(&made->arena, schema->outputs, schema->output_count, name, &out->outputs,
-                      &out->output_count))
-      return false;
+    out->inputs = indices;
+    out->input_count = list_formals(schema->inputs, schema->input_count, out->constraint->name, indices);
+    indices += out->input_count;
+    out->outputs = indices;
+    out->output_count = list_formals(schema->outputs, schema->output_count, out->constraint->name, indices);
+    indices += out->output_count;
   }
-  return true;
+  return made;
 }
 
 /* gives (caller releases with ReleaseOpSchema). *out_schema is NULL, and that is no error, where ONNX has no
@@ -52,24 +52,14 @@ OrtStatus* ORT_API_CALL api_GetOpSchema(const char* name, int max_inclusive_vers
   REQUIRE_ARG(name);
   REQUIRE_ARG(domain);
   REQUIRE_ARG(out_schema);
-  OrtOpSchema* made = NULL;
   const OpSchema* schema = op_schema_find(domain, name, max_inclusive_version);
-  if (schema != NULL) {
-    made = mem_calloc(1, sizeof *made);
-    if (made == NULL) return status_no_memory();
-    made->schema = schema;
-    if (!fill_constraints(made)) {
-      api_ReleaseOpSchema(made);
-      return status_no_memory();
-    }
-  }
+  OrtOpSchema* made = schema != NULL ? schema_new(schema) : NULL;
+  if (schema != NULL && made == NULL) return status_no_memory();
   *out_schema = made;
   return NULL;
 }
 
 void ORT_API_CALL api_ReleaseOpSchema(OrtOpSchema* input) {
-  if (input == NULL) return;
-  arena_release(&input->arena);
   mem_free(input);
 }
 
@@ -189,7 +179,7 @@ OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetAllowedTypes(
   return NULL;
 }
 
-/* borrows: valid until the schema is released; NULL and 0 when no input has the type. */
+/* borrows: valid until the schema is released. *count is 0 when no input has the type. */
 OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetInputIndices(
     const OrtOpSchemaTypeConstraint* type_constraint, const size_t** out_indices, size_t* count) {
   REQUIRE_ARG(type_constraint);
@@ -200,7 +190,7 @@ OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetInputIndices(
   return NULL;
 }
 
-/* borrows: valid until the schema is released; NULL and 0 when no output has the type. */
+/* borrows: valid until the schema is released. *count is 0 when no output has the type. */
 OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetOutputIndices(
     const OrtOpSchemaTypeConstraint* type_constraint, const size_t** out_indices, size_t* count) {
   REQUIRE_ARG(type_constraint);
