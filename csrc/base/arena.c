@@ -3,24 +3,30 @@
 
 #include "base/base.h"
 
-#define ARENA_BLOCK_BYTES (32 * 1024)
+/* Blocks double from the first size to the last one: many arenas stay small. */
+#define ARENA_FIRST_BYTES 1024
+#define ARENA_LAST_BYTES  (32 * 1024)
 #define ARENA_ALIGNMENT   16
 
 struct ArenaBlock {
   ArenaBlock* older;
-  size_t padding; /* keeps the first item aligned */
+  size_t bytes; /* of items; also keeps the first one aligned */
 };
 
 void* arena_alloc(Arena* arena, size_t size) {
   if (!size_add(size, ARENA_ALIGNMENT - 1, &size)) return NULL;
   size &= ~(size_t)(ARENA_ALIGNMENT - 1);
   if (size > arena->left) {
-    size_t bytes = size > ARENA_BLOCK_BYTES / 4 ? size : ARENA_BLOCK_BYTES;
+    size_t wanted = arena->blocks == NULL ? 0 : arena->blocks->bytes * 2;
+    if (wanted < ARENA_FIRST_BYTES) wanted = ARENA_FIRST_BYTES;
+    if (wanted > ARENA_LAST_BYTES) wanted = ARENA_LAST_BYTES;
+    size_t bytes = size > wanted / 4 ? size : wanted;
     size_t total;
     if (!size_add(bytes, sizeof(ArenaBlock), &total)) return NULL;
     ArenaBlock* block = mem_calloc(1, total);
     if (block == NULL) return NULL;
     block->older = arena->blocks;
+    block->bytes = bytes;
     arena->blocks = block;
     if (bytes == size) return block + 1; /* a large item has a block of its own, the open one stays open */
     arena->next = (char*)(block + 1);

@@ -250,5 +250,6 @@ done:
 OrtStatus* graph_finish(OrtGraph* graph) {
   for (size_t n = 0; n < graph->node_count; n++) TRY(collect_implicit_inputs(graph->nodes[n]));
   TRY(sort_nodes(graph));
+  for (size_t n = 0; n < graph->node_count; n++) graph->nodes[n]->position = n;
   return graph_link_consumers(graph);
 }

@@ -1,35 +1,55 @@
 /* Views: a part of a graph as a graph of its own. Made for Compile and by Graph_GetGraphView. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/reader.h"
 
-/* Which nodes of the source, by node id. */
+/* Nodes of the source in its order: what a view costs depends on the view, not on the source. */
 typedef struct NodeSet {
-  uint8_t* has;
-  size_t size;
+  const OrtGraph* source;
+  OrtNode** nodes;
+  size_t count;
 } NodeSet;
 
 static bool node_set_has(const NodeSet* set, const OrtNode* node) {
-  return node != NULL && node->id < set->size && set->has[node->id] != 0;
+  if (node == NULL || node->graph != set->source) return false;
+  size_t low = 0, high = set->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (set->nodes[middle] == node) return true;
+    if (set->nodes[middle]->position < node->position)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return false;
 }
 
-static OrtStatus* node_set_fill(NodeSet* set, const OrtGraph* source, OrtNode* const* nodes, size_t count) {
-  set->size = source->next_node_id;
-  set->has = mem_calloc(set->size, 1);
-  if (set->has == NULL) return status_no_memory();
+static int compare_positions(const void* a, const void* b) {
+  size_t x = (*(OrtNode*const*)a)->position, y = (*(OrtNode*const*)b)->position;
+  return (x > y) - (x < y);
+}
+
+static OrtStatus* refuse_node(const NodeSet* set, const OrtNode* node, const char* format) {
+  char* text = node_text(node);
+  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "%s %s graph '%s'", text != NULL ? text : "a node",
+                                 format, set->source->name);
+  mem_free(text);
+  return status;
+}
+
+static OrtStatus* node_set_fill(NodeSet* set, OrtNode* const* nodes, size_t count) {
+  set->nodes = mem_calloc(count, sizeof *set->nodes);
+  if (set->nodes == NULL) return status_no_memory();
   for (size_t i = 0; i < count; i++) {
     if (nodes[i] == NULL) return status_new(ORT_INVALID_ARGUMENT, "node %zu of the view is NULL", i);
-    bool is_foreign = nodes[i]->graph != source;
-    if (is_foreign || set->has[nodes[i]->id] != 0) {
-      char* text = node_text(nodes[i]);
-      OrtStatus* status =
-          status_new(ORT_INVALID_ARGUMENT,
-                     is_foreign ? "%s is not of graph '%s'" : "%s is twice in a view of graph '%s'",
-                     text != NULL ? text : "a node", source->name);
-      mem_free(text);
-      return status;
-    }
-    set->has[nodes[i]->id] = 1;
+    if (nodes[i]->graph != set->source) return refuse_node(set, nodes[i], "is not of");
+    set->nodes[i] = nodes[i];
+  }
+  set->count = count;
+  qsort(set->nodes, count, sizeof *set->nodes, compare_positions);
+  for (size_t i = 1; i < count; i++) {
+    if (set->nodes[i] == set->nodes[i - 1]) return refuse_node(set, set->nodes[i], "is twice in a view of");
   }
   return NULL;
 }
@@ -130,13 +150,11 @@ static OrtStatus* list_border(OrtGraph* view, const NodeSet* inside, bool drop_c
   return NULL;
 }
 
-static OrtStatus* fill_view(OrtGraph* view, const NodeSet* inside, size_t node_count, bool drop_constants) {
-  const OrtGraph* source = view->source;
-  view->nodes = arena_calloc(&view->view_arena, node_count, sizeof *view->nodes);
+static OrtStatus* fill_view(OrtGraph* view, const NodeSet* inside, bool drop_constants) {
+  view->nodes = arena_calloc(&view->view_arena, inside->count, sizeof *view->nodes);
   if (view->nodes == NULL) return status_no_memory();
-  for (size_t i = 0; i < source->node_count; i++) {
-    if (!node_set_has(inside, source->nodes[i])) continue;
-    TRY(view_node(view, source->nodes[i], &view->nodes[view->node_count]));
+  for (size_t i = 0; i < inside->count; i++) {
+    TRY(view_node(view, inside->nodes[i], &view->nodes[i]));
     view->node_count++;
   }
   TRY(list_border(view, inside, drop_constants));
@@ -145,7 +163,7 @@ static OrtStatus* fill_view(OrtGraph* view, const NodeSet* inside, size_t node_c
 
 OrtStatus* graph_view_new(const OrtGraph* source, OrtNode* const* nodes, size_t node_count, const char* name,
                           bool drop_constants, OrtGraph** out) {
-  NodeSet inside = {0};
+  NodeSet inside = {.source = source};
   OrtStatus* status = NULL;
   OrtGraph* view = mem_calloc(1, sizeof *view);
   if (view == NULL) return status_no_memory();
@@ -158,10 +176,10 @@ OrtStatus* graph_view_new(const OrtGraph* source, OrtNode* const* nodes, size_t 
     status = status_no_memory();
     goto done;
   }
-  TRY_DONE(node_set_fill(&inside, source, nodes, node_count));
-  status = fill_view(view, &inside, node_count, drop_constants);
+  TRY_DONE(node_set_fill(&inside, nodes, node_count));
+  status = fill_view(view, &inside, drop_constants);
 done:
-  mem_free(inside.has);
+  mem_free(inside.nodes);
   if (status != NULL)
     graph_view_release(view);
   else

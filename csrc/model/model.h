@@ -64,6 +64,7 @@ struct OrtOpAttr {
 
 struct OrtNode {
   size_t id;       /* unique in its graph, stable: views keep it */
+  size_t position; /* grows along the graph's order */
   OrtNode* origin; /* in a graph view: the source graph's node; else NULL */
   char* name;
   char* op_type;

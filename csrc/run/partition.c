@@ -88,11 +88,6 @@ static void warn_refused(const OrtEpGraphSupportInfo* info, OrtNode* const* node
   strbuf_release(&text);
 }
 
-typedef struct NodePosition {
-  size_t position;  /* in the graph's order */
-  size_t listed_by; /* the claim that lists the node, counted from 1 */
-} NodePosition;
-
 /* Takes out of the claim what another EP has. False if nothing is left. */
 static bool drop_taken(const OrtEpGraphSupportInfo* info, Unit* claim) {
   size_t kept = 0;
@@ -112,25 +107,23 @@ static bool drop_taken(const OrtEpGraphSupportInfo* info, Unit* claim) {
   return kept != 0;
 }
 
-/* Why a claim cannot stand, or NULL. `number`: of the claim, from 1. */
+/* Why a claim cannot stand, or NULL. `number`: of the claim, from 1; `listed_by`: by node id, the last claim
+ * that lists it. */
 static const char* claim_fault(const OrtEpGraphSupportInfo* info, const Unit* claim, size_t number,
-                               NodePosition* positions) {
+                               size_t* listed_by) {
   for (size_t i = 0; i < claim->node_count; i++) {
     const OrtNode* node = claim->nodes[i];
     if (node->graph != info->graph) return "a node is not of the graph that the EP was asked about";
-    size_t listed_by = positions[node->id].listed_by;
-    if (listed_by == number) return "it lists a node twice";
+    if (listed_by[node->id] == number) return "it lists a node twice";
     const Unit* owner = node_unit(node);
     if (owner != NULL && owner->ep == info->ep) return "the EP has claimed a node of it before";
-    positions[node->id].listed_by = number;
+    listed_by[node->id] = number;
   }
   return NULL;
 }
 
-static int compare_positions(const void* a, const void* b, void* context) {
-  const NodePosition* positions = context;
-  size_t x = positions[(*(OrtNode* const*)a)->id].position;
-  size_t y = positions[(*(OrtNode* const*)b)->id].position;
+static int compare_positions(const void* a, const void* b) {
+  size_t x = (*(OrtNode*const*)a)->position, y = (*(OrtNode*const*)b)->position;
   return (x > y) - (x < y);
 }
 
@@ -169,24 +162,22 @@ done:
 
 static OrtStatus* check_claims(const OrtEpGraphSupportInfo* info) {
   if (info->count == 0) return NULL;
-  const OrtGraph* graph = info->graph;
-  NodePosition* positions = mem_calloc(graph->next_node_id, sizeof *positions);
-  if (positions == NULL) return status_no_memory();
-  for (size_t i = 0; i < graph->node_count; i++) positions[graph->nodes[i]->id].position = i;
+  size_t* listed_by = mem_calloc(info->graph->next_node_id, sizeof *listed_by);
+  if (listed_by == NULL) return status_no_memory();
   bool fuses = false;
   for (size_t i = 0; i < info->count; i++) {
     Unit* claim = info->claims[i];
-    const char* fault = claim_fault(info, claim, i + 1, positions);
+    const char* fault = claim_fault(info, claim, i + 1, listed_by);
     if (fault != NULL) {
       warn_refused(info, claim->nodes, claim->node_count, fault);
       continue;
     }
     if (!drop_taken(info, claim)) continue;
-    qsort_r(claim->nodes, claim->node_count, sizeof *claim->nodes, compare_positions, positions);
+    qsort(claim->nodes, claim->node_count, sizeof *claim->nodes, compare_positions);
     assign(claim);
     fuses = fuses || claim->node_count > 1;
   }
-  mem_free(positions);
+  mem_free(listed_by);
   return fuses ? refuse_cycles(info) : NULL;
 }
 
