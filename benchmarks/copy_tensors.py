@@ -3,7 +3,7 @@
 `python benchmarks/copy_tensors.py [--library libort_abi.so] [--json]`
 
 One process holds both hosts; the EP is samples/c_plugin_device. Stock onnxruntime 1.32 cannot copy from host
-memory to host memory outside of sessions. (Not called copy.py: beside a script of that name nothing can import
+memory to host memory outside of sessions. (Not called copy.py: beside such a script nothing can import
 Python's own `copy`.)
 """
 
