@@ -410,6 +410,9 @@ class Graph(_Object):
 
     fused_node: Node | None = None
     """In `compile`: the node that stands for this graph in the host's graph."""
+    argument_names: list[str]
+    """In `compile`: which value each argument of the callable is. The graph's inputs; with `Fuse(drop_constants=
+    False)` its constants after them."""
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}>"

@@ -258,15 +258,18 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
     assert fused is not None
     operators = sorted({node.op_type for node in graph.nodes})
     label = f"node {fused.name!r} ({', '.join(operators[:4])}{', …' if len(operators) > 4 else ''})"
+    given = ["" if value is None else value.name for value in fused.inputs]
+    wanted = [value.name for value in graph.inputs if value.name in given]
+    rest = [name for name in given if name not in wanted]  # constants, without drop_constants
+    graph.argument_names = wanted + rest
+    order = [given.index(name) for name in graph.argument_names]
+    outputs = ["" if value is None else value.name for value in fused.outputs]
+    if outputs != [value.name for value in graph.outputs]:
+        raise RuntimeError(f"{label}: the host's node has the outputs {outputs}, its graph {graph.outputs}")
     try:
         code = ep.compile(graph)
     except Exception as error:
         raise _at(label, error) from error.__cause__
-    given = ["" if value is None else value.name for value in fused.inputs]
-    wanted = [value.name for value in graph.inputs if value.name in given]
-    rest = [name for name in given if name not in wanted]  # constants, without drop_constants
-    order = [given.index(name) for name in wanted + rest]
-    outputs = ["" if value is None else value.name for value in fused.outputs]
     kinds = [None if value is None else value.type for value in fused.outputs]
     types = [kind.element_type if isinstance(kind, TensorType) else 0 for kind in kinds]
     info = NodeInfo(label, given, outputs, types, None if order == list(range(len(given))) else order)

@@ -162,8 +162,9 @@ class ExecutionProvider:
         return [node for node in graph.nodes if self.has_kernel(node)]
 
     def compile(self, graph: Graph) -> Callable[..., Any] | Kernel:
-        """The code for a graph of claimed nodes: a callable that takes one array for each input of the graph and
-        returns an array, or a tuple for several outputs; or a `Kernel`, to write outputs in place.
+        """The code for a graph of claimed nodes: a callable that takes one array for each of
+        `graph.argument_names` and returns an array, or a tuple for several `graph.outputs`; or a `Kernel`, to
+        write outputs in place.
 
         Inputs are read-only and valid during the call. Called once for each claim (`OrtEp::Compile`, API 23).
         """

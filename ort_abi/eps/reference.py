@@ -42,7 +42,7 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
     def compile(self, graph: Graph) -> Callable[..., Any]:
         """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see `to_model_proto`)."""
         evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=FIXED_OPERATORS)
-        names = [value.name for value in graph.inputs if value.name not in graph.initializers]
+        names = graph.argument_names
 
         def run(*arrays: Any) -> tuple[Any, ...]:
             return tuple(evaluator.run(None, dict(zip(names, arrays, strict=True))))
