@@ -6,7 +6,7 @@ on this host by changing its import.
 
 from __future__ import annotations
 
-from ort_abi import ep, errors
+from ort_abi import ep, errors, schemas
 from ort_abi._enums import ExecutionMode, GraphOptimizationLevel, OrtLoggingLevel
 from ort_abi.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph, PlanStep
 from ort_abi.device import (
@@ -83,6 +83,7 @@ __all__ = [
     "inject_hardware_device",
     "register",
     "register_execution_provider_library",
+    "schemas",
     "set_default_logger_severity",
     "shutdown",
     "unregister_execution_provider_library",
