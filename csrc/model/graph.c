@@ -44,20 +44,16 @@ static bool append_captured(OrtGraph* graph, OrtValueInfo* value) {
   return true;
 }
 
-OrtStatus* graph_use_value(OrtGraph* graph, const char* name, OrtValueInfo** out) {
-  OrtValueInfo* value = name_map_get(&graph->values, name);
-  if (value == NULL && graph->parent_node != NULL) {
-    OrtValueInfo* outer = NULL;
-    TRY(graph_use_value(graph->parent_node->graph, name, &outer)); /* at most MAX_GRAPH_DEPTH calls */
-    if (outer != NULL) {
-      TRY(graph_add_value(graph, outer->name, &value));
-      value->outer = outer;
-      value->type = outer->type;
-      value->initializer = outer->initializer;
-      value->external = outer->external;
-      value->is_constant = outer->is_constant;
-      if (!append_captured(graph, value)) return status_no_memory();
-    }
+OrtStatus* graph_capture(OrtGraph* graph, OrtValueInfo* outer, OrtValueInfo** out) {
+  OrtValueInfo* value = name_map_get(&graph->values, outer->name);
+  if (value == NULL || value->outer != outer) {
+    TRY(graph_add_value(graph, outer->name, &value));
+    value->outer = outer;
+    value->type = outer->type;
+    value->initializer = outer->initializer;
+    value->external = outer->external;
+    value->is_constant = outer->is_constant;
+    if (!append_captured(graph, value)) return status_no_memory();
   }
   *out = value;
   return NULL;
@@ -96,12 +92,16 @@ char* node_text(const OrtNode* node) {
   return str_format("node #%zu (%s)", node->id, node->op_type);
 }
 
-int model_opset(const OrtModel* model, const char* domain) {
-  if (domain == NULL || strcmp(domain, "ai.onnx") == 0) domain = "";
-  for (size_t i = 0; i < model->opset_count; i++) {
-    if (strcmp(model->opsets[i].domain, domain) == 0) return model->opsets[i].version;
+int find_opset(const OpsetImport* opsets, size_t count, const char* domain) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(opsets[i].domain, domain) == 0) return opsets[i].version;
   }
   return 0;
+}
+
+int model_opset(const OrtModel* model, const char* domain) {
+  if (domain == NULL || strcmp(domain, "ai.onnx") == 0) domain = "";
+  return find_opset(model->opsets, model->opset_count, domain);
 }
 
 /* ---- Implicit inputs: what a node's subgraphs capture ---- */

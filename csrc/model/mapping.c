@@ -17,7 +17,7 @@ static OrtStatus* own_mapping(OrtModel* model, void* data, size_t size, bool is_
   char* copy = location != NULL ? arena_str(&model->arena, location, strlen(location)) : NULL;
   if (mapping == NULL || (location != NULL && copy == NULL)) {
     if (is_heap)
-      mem_free(data);
+      mem_free_aligned(data);
     else if (size != 0)
       munmap(data, size);
     return status_no_memory();
@@ -65,7 +65,7 @@ OrtStatus* copy_bytes(OrtModel* model, const void* data, size_t size, const Mapp
 void mappings_release(OrtModel* model) {
   for (Mapping* mapping = model->mappings; mapping != NULL; mapping = mapping->next) {
     if (mapping->is_heap)
-      mem_free(mapping->data);
+      mem_free_aligned(mapping->data);
     else if (mapping->size != 0)
       munmap(mapping->data, mapping->size);
   }

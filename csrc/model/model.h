@@ -103,6 +103,7 @@ struct OrtGraph {
   NameMap values; /* name -> OrtValueInfo of this graph */
   size_t next_node_id;
   OrtGraph* next_graph;   /* of the model: see OrtModel.graphs */
+  const void* scope;      /* while it is read: the FunctionScope around it */
   const OrtGraph* source; /* of a view: the graph it is a part of; else NULL */
   Arena view_arena;       /* of a view: holds the view itself */
 };

@@ -46,26 +46,24 @@ static const struct {
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
 /* Name and type; models of the first IR version leave the type out, then the member that is there says it. */
-static OrtStatus* read_attribute_head(Reader* reader, const WireField* field, OrtOpAttr* out) {
+static OrtStatus* read_attribute_head(Reader* reader, const WireField* field, OrtOpAttr* out,
+                                      char** reference) {
   Wire wire = wire_of_field(field);
   WireField part;
   uint64_t type = 0, guess = 0;
-  char* reference = NULL;
-  out->name = (char*)"";
+  out->name = *reference = (char*)"";
   while (wire_next(&wire, &part)) {
     uint32_t number = part.tag >> 3;
     if (part.tag == WIRE_TAG(ATTR_NAME, WIRE_BYTES)) TRY(read_name(reader, &part, "attribute", &out->name));
     if (part.tag == WIRE_TAG(ATTR_TYPE, WIRE_VARINT)) type = part.value;
     if (part.tag == WIRE_TAG(ATTR_REF_NAME, WIRE_BYTES))
-      TRY(read_name(reader, &part, "attribute reference", &reference));
+      TRY(read_name(reader, &part, "attribute reference", reference));
     for (size_t i = 1; i < KIND_COUNT; i++) {
       if (kinds[i].member == number) guess = i;
     }
   }
   TRY(check_wire(&wire, "attribute", out->name));
-  if (reference != NULL && reference[0] != '\0')
-    return status_new(ORT_INVALID_GRAPH, "attribute '%s' refers to '%s' outside of a function", out->name,
-                      reference);
+  if ((*reference)[0] != '\0') return NULL; /* the type is that of what is referred to */
   if (type == 0) type = guess;
   if (type == 0 || type >= KIND_COUNT)
     return status_new(ORT_INVALID_GRAPH, "attribute '%s' has the unknown type %llu", out->name,
@@ -157,9 +155,10 @@ static OrtStatus* read_single(Reader* reader, const WireField* part, OrtNode* no
   }
 }
 
-OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node, OrtOpAttr* out) {
+/* Reads the attribute's value when its head is read. */
+static OrtStatus* read_attribute_value(Reader* reader, const WireField* field, OrtNode* node,
+                                       OrtOpAttr* out) {
   Arena* arena = &reader->model->arena;
-  TRY(read_attribute_head(reader, field, out));
   uint32_t member = kinds[out->onnx_type].member;
   bool is_list =
       out->type == ORT_OP_ATTR_INTS || out->type == ORT_OP_ATTR_FLOATS || out->type == ORT_OP_ATTR_STRINGS;
@@ -180,4 +179,25 @@ OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node,
     return status_new(ORT_INVALID_GRAPH, "attribute '%s' has no %s", out->name,
                       is_tensor ? "tensor" : "graph");
   return NULL;
+}
+
+OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node, OrtOpAttr* out,
+                          bool* is_present) {
+  char* reference = NULL;
+  TRY(read_attribute_head(reader, field, out, &reference));
+  *is_present = true;
+  if (reference[0] == '\0') return read_attribute_value(reader, field, node, out);
+  if (reader->scope == NULL)
+    return status_new(ORT_INVALID_GRAPH, "attribute '%s' refers to '%s' outside of a function", out->name,
+                      reference);
+  const WireField* given = scope_attribute(reader->scope, reference);
+  char* name = out->name;
+  *is_present = given != NULL;
+  if (given == NULL) return NULL;
+  TRY(count_expansion(reader, given));
+  TRY(read_attribute_head(reader, given, out, &reference));
+  out->name = name;
+  if (out->type == ORT_OP_ATTR_GRAPH)
+    return status_new(ORT_NOT_IMPLEMENTED, "attribute '%s': a graph as an argument of a function", name);
+  return read_attribute_value(reader, given, node, out);
 }

@@ -39,9 +39,6 @@ static OrtStatus* read_counts(Reader* reader, const WireField* field, OrtGraph* 
       case WIRE_TAG(GRAPH_NAME, WIRE_BYTES):
         TRY(read_name(reader, &part, "graph", &graph->name));
         break;
-      case WIRE_TAG(GRAPH_NODE, WIRE_BYTES):
-        graph->node_count++;
-        break;
       case WIRE_TAG(GRAPH_INPUT, WIRE_BYTES):
         graph->input_count++;
         break;
@@ -58,12 +55,10 @@ static OrtStatus* read_counts(Reader* reader, const WireField* field, OrtGraph* 
   }
   TRY(check_wire(&wire, "graph", graph->name));
   Arena* arena = &reader->model->arena;
-  graph->nodes = arena_calloc(arena, graph->node_count, sizeof *graph->nodes);
   graph->inputs = arena_calloc(arena, graph->input_count, sizeof *graph->inputs);
   graph->outputs = arena_calloc(arena, graph->output_count, sizeof *graph->outputs);
   graph->initializers = arena_calloc(arena, graph->initializer_count, sizeof *graph->initializers);
-  bool failed =
-      graph->nodes == NULL || graph->inputs == NULL || graph->outputs == NULL || graph->initializers == NULL;
+  bool failed = graph->inputs == NULL || graph->outputs == NULL || graph->initializers == NULL;
   return failed ? status_no_memory() : NULL;
 }
 
@@ -77,7 +72,7 @@ static OrtStatus* read_inputs(Reader* reader, const WireField* field, OrtGraph* 
     TRY(read_value_info(reader, &part, "graph input", &name, &type));
     if (name[0] == '\0')
       return status_new(ORT_INVALID_GRAPH, "graph '%s': input %zu has no name", graph->name, i);
-    TRY(graph_add_value(graph, name, &graph->inputs[i]));
+    TRY(define_value(reader, graph, name, &graph->inputs[i]));
     graph->inputs[i]->type = type;
     graph->inputs[i]->is_graph_input = true;
     i++;
@@ -86,11 +81,14 @@ static OrtStatus* read_inputs(Reader* reader, const WireField* field, OrtGraph* 
 }
 
 /* Gives a value its initializer; the value is the graph input of that name, or a new one. */
-static OrtStatus* set_initializer(OrtGraph* graph, const TensorResult* tensor, OrtValueInfo** out) {
+static OrtStatus* set_initializer(Reader* reader, OrtGraph* graph, const TensorResult* tensor,
+                                  OrtValueInfo** out) {
   if (tensor->name[0] == '\0')
     return status_new(ORT_INVALID_GRAPH, "graph '%s': an initializer has no name", graph->name);
-  OrtValueInfo* value = name_map_get(&graph->values, tensor->name);
-  if (value == NULL || value->initializer != NULL) TRY(graph_add_value(graph, tensor->name, &value));
+  char* name = NULL;
+  TRY(name_of_value(reader, graph, tensor->name, &name));
+  OrtValueInfo* value = name_map_get(&graph->values, name);
+  if (value == NULL || value->initializer != NULL) TRY(graph_add_value(graph, name, &value));
   if (value->type == NULL) value->type = type_of_tensor(graph->model, tensor->value);
   if (value->type == NULL) return status_no_memory();
   value->initializer = tensor->value;
@@ -111,24 +109,32 @@ static OrtStatus* read_initializers(Reader* reader, const WireField* field, OrtG
       TRY(read_sparse_tensor(reader, &part, "initializer", &tensor));
     else
       continue;
-    TRY(set_initializer(graph, &tensor, &graph->initializers[i]));
+    TRY(set_initializer(reader, graph, &tensor, &graph->initializers[i]));
     i++;
   }
   return NULL;
 }
 
-static OrtStatus* read_nodes(Reader* reader, const WireField* field, OrtGraph* graph) {
-  WireField part;
+static OrtStatus* read_node_list(Reader* reader, const WireField* field, OrtGraph* graph, NodeList* list) {
   Wire wire = wire_of_field(field);
-  for (size_t i = 0; wire_next(&wire, &part);) {
-    if (part.tag == WIRE_TAG(GRAPH_NODE, WIRE_BYTES))
-      TRY(read_node_outputs(reader, &part, graph, &graph->nodes[i++]));
+  WireField part;
+  while (wire_next(&wire, &part)) {
+    if (part.tag == WIRE_TAG(GRAPH_NODE, WIRE_BYTES)) TRY(read_node_outputs(reader, &part, graph, list));
   }
-  wire = wire_of_field(field);
-  for (size_t i = 0; wire_next(&wire, &part);) {
-    if (part.tag == WIRE_TAG(GRAPH_NODE, WIRE_BYTES)) TRY(read_node_inputs(reader, &part, graph->nodes[i++]));
+  graph->nodes = arena_calloc(&reader->model->arena, list->count, sizeof *graph->nodes);
+  if (graph->nodes == NULL) return status_no_memory();
+  for (size_t i = 0; i < list->count; i++) {
+    TRY(read_node_inputs(reader, &list->items[i]));
+    graph->nodes[graph->node_count++] = list->items[i].node;
   }
   return NULL;
+}
+
+static OrtStatus* read_nodes(Reader* reader, const WireField* field, OrtGraph* graph) {
+  NodeList list = {0};
+  OrtStatus* status = read_node_list(reader, field, graph, &list);
+  mem_free(list.items);
+  return status;
 }
 
 static OrtStatus* read_outputs(Reader* reader, const WireField* field, OrtGraph* graph) {
@@ -139,7 +145,7 @@ static OrtStatus* read_outputs(Reader* reader, const WireField* field, OrtGraph*
     char* name = NULL;
     OrtTypeInfo* type = NULL;
     TRY(read_value_info(reader, &part, "graph output", &name, &type));
-    TRY(graph_use_value(graph, name, &graph->outputs[i]));
+    TRY(use_value(reader, graph, name, &graph->outputs[i]));
     if (graph->outputs[i] == NULL)
       return status_new(ORT_INVALID_GRAPH, "graph '%s': output '%s' is made by no node", graph->name, name);
     if (graph->outputs[i]->type == NULL) graph->outputs[i]->type = type;
@@ -158,6 +164,7 @@ static OrtStatus* read_value_types(Reader* reader, const WireField* field, OrtGr
     char* name = NULL;
     OrtTypeInfo* type = NULL;
     TRY(read_value_info(reader, &part, "value", &name, &type));
+    TRY(name_of_value(reader, graph, name, &name));
     OrtValueInfo* value = name_map_get(&graph->values, name);
     if (value != NULL && value->type == NULL) value->type = type;
   }
@@ -179,6 +186,7 @@ OrtStatus* read_graph(Reader* reader, const WireField* field, OrtNode* parent, O
     return status_new(ORT_INVALID_GRAPH, "subgraphs are nested more than %d deep", MAX_GRAPH_DEPTH);
   OrtGraph* graph = graph_new(reader->model, parent);
   if (graph == NULL) return status_no_memory();
+  graph->scope = reader->scope;
   reader->depth++;
   OrtStatus* status = read_graph_parts(reader, field, graph);
   reader->depth--;

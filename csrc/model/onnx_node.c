@@ -11,15 +11,17 @@ enum {
   NODE_NAME = 3,
   NODE_OP_TYPE = 4,
   NODE_ATTRIBUTE = 5,
-  NODE_DOMAIN = 7
+  NODE_DOMAIN = 7,
+  NODE_OVERLOAD = 8,
 };
 
 /* Makes the node with its names, and its arrays, all entries NULL. */
-static OrtStatus* read_node_head(Reader* reader, const WireField* field, OrtGraph* graph, OrtNode** out) {
+static OrtStatus* read_node_head(Reader* reader, const WireField* field, OrtGraph* graph, OrtNode** out,
+                                 char** overload) {
   Arena* arena = &reader->model->arena;
   OrtNode* node = arena_alloc(arena, sizeof *node);
   if (node == NULL) return status_no_memory();
-  node->id = graph->next_node_id++;
+  node->id = graph->next_node_id; /* counted when the node is kept */
   node->graph = graph;
   node->name = node->op_type = node->domain = (char*)"";
   Wire wire = wire_of_field(field);
@@ -44,6 +46,9 @@ static OrtStatus* read_node_head(Reader* reader, const WireField* field, OrtGrap
       case WIRE_TAG(NODE_DOMAIN, WIRE_BYTES):
         TRY(read_name(reader, &part, "domain of node", &node->domain));
         break;
+      case WIRE_TAG(NODE_OVERLOAD, WIRE_BYTES):
+        TRY(read_name(reader, &part, "overload of node", overload));
+        break;
       default:
         break;
     }
@@ -66,23 +71,11 @@ static OrtStatus* node_error(const OrtNode* node, OrtStatus* cause) {
   return status;
 }
 
-static OrtStatus* refuse_function_call(const Reader* reader, const OrtNode* node) {
-  if (reader->functions.count == 0) return NULL;
-  char* key = str_format("%s:%s", node->domain, node->op_type);
-  if (key == NULL) return status_no_memory();
-  bool is_function = name_map_get(&reader->functions, key) != NULL;
-  mem_free(key);
-  if (!is_function) return NULL;
-  return node_error(node,
-                    status_new(ORT_NOT_IMPLEMENTED, "calls the model's own function '%s' of domain '%s'",
-                               node->op_type, node->domain));
-}
-
 /* Finds the operator's version. */
 static OrtStatus* resolve_operator(Reader* reader, OrtNode* node) {
   if (node->op_type[0] == '\0')
     return node_error(node, status_new(ORT_INVALID_GRAPH, "it has no operator type"));
-  int opset = model_opset(reader->model, node->domain);
+  int opset = scope_opset(reader, node->domain);
   if (opset == 0 && node->domain[0] == '\0')
     return node_error(node,
                       status_new(ORT_INVALID_GRAPH, "the model imports no version of the ONNX operator set"));
@@ -91,11 +84,7 @@ static OrtStatus* resolve_operator(Reader* reader, OrtNode* node) {
   return NULL;
 }
 
-OrtStatus* read_node_outputs(Reader* reader, const WireField* field, OrtGraph* graph, OrtNode** out) {
-  OrtNode* node = NULL;
-  TRY(read_node_head(reader, field, graph, &node));
-  TRY(refuse_function_call(reader, node));
-  TRY(resolve_operator(reader, node));
+static OrtStatus* make_outputs(Reader* reader, const WireField* field, OrtNode* node) {
   Wire wire = wire_of_field(field);
   WireField part;
   for (size_t i = 0; wire_next(&wire, &part);) {
@@ -103,15 +92,41 @@ OrtStatus* read_node_outputs(Reader* reader, const WireField* field, OrtGraph* g
     char* name = NULL;
     TRY(read_name(reader, &part, "output of node", &name));
     if (name[0] != '\0') {
-      OrtStatus* status = graph_add_value(graph, name, &node->outputs[i]);
-      if (status != NULL) return node_error(node, status);
+      TRY(define_value(reader, node->graph, name, &node->outputs[i]));
       node->outputs[i]->producer = node;
       node->outputs[i]->producer_output = i;
     }
     i++;
   }
-  *out = node;
   return NULL;
+}
+
+/* The second part of read_node_outputs, for a node that stays one. */
+static OrtStatus* keep_node(Reader* reader, const WireField* field, OrtNode* node, NodeList* list) {
+  TRY(resolve_operator(reader, node));
+  OrtStatus* status = make_outputs(reader, field, node);
+  if (status != NULL) return node_error(node, status);
+  if (reader->scope != NULL && node->name[0] != '\0') {
+    char* name = str_format("%s%s", reader->scope->prefix, node->name);
+    node->name = name != NULL ? arena_str(&reader->model->arena, name, strlen(name)) : NULL;
+    mem_free(name);
+    if (node->name == NULL) return status_no_memory();
+  }
+  if (!ARRAY_RESERVE(list->items, list->capacity, list->count + 1)) return status_no_memory();
+  list->items[list->count++] = (PendingNode){node, *field, reader->scope};
+  node->graph->next_node_id++;
+  return NULL;
+}
+
+OrtStatus* read_node_outputs(Reader* reader, const WireField* field, OrtGraph* graph, NodeList* list) {
+  OrtNode* node = NULL;
+  char* overload = (char*)"";
+  const Function* function = NULL;
+  TRY(read_node_head(reader, field, graph, &node, &overload));
+  TRY(find_function(reader, node, overload, &function));
+  if (function == NULL) return keep_node(reader, field, node, list);
+  OrtStatus* status = expand_call(reader, field, node, function, list);
+  return status != NULL ? node_error(node, status) : NULL;
 }
 
 /* The subgraphs of the GRAPH attributes, in attribute order. */
@@ -151,21 +166,27 @@ static OrtStatus* read_node_parts(Reader* reader, const WireField* field, OrtNod
       char* name = NULL;
       TRY(read_name(reader, &part, "input of node", &name));
       if (name[0] != '\0') {
-        TRY(graph_use_value(node->graph, name, &node->inputs[input]));
-        if (node->inputs[input] == NULL)
+        TRY(use_value(reader, node->graph, name, &node->inputs[input]));
+        if (node->inputs[input] == NULL && !is_missing_formal(reader->scope, node->graph, name))
           return status_new(ORT_INVALID_GRAPH,
                             "input %zu '%s' is no graph input, initializer or output of a node", input, name);
       }
       input++;
     } else if (part.tag == WIRE_TAG(NODE_ATTRIBUTE, WIRE_BYTES)) {
-      TRY(read_attribute(reader, &part, node, &node->attributes[attribute++]));
+      bool is_present = true;
+      TRY(read_attribute(reader, &part, node, &node->attributes[attribute], &is_present));
+      attribute += is_present;
     }
   }
+  node->attribute_count = attribute;
   TRY(check_attribute_names(node));
   return collect_subgraphs(reader, node);
 }
 
-OrtStatus* read_node_inputs(Reader* reader, const WireField* field, OrtNode* node) {
-  OrtStatus* status = read_node_parts(reader, field, node);
-  return status != NULL ? node_error(node, status) : NULL;
+OrtStatus* read_node_inputs(Reader* reader, const PendingNode* pending) {
+  FunctionScope* around = reader->scope;
+  reader->scope = pending->scope;
+  OrtStatus* status = read_node_parts(reader, &pending->field, pending->node);
+  reader->scope = around;
+  return status != NULL ? node_error(pending->node, status) : NULL;
 }

@@ -6,8 +6,6 @@
 
 #include "model/reader.h"
 
-#define MAX_OPSET_IMPORTS 1000
-
 enum {
   MODEL_IR_VERSION = 1,
   MODEL_PRODUCER_NAME = 2,
@@ -69,10 +67,8 @@ OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, c
   return NULL;
 }
 
-/* An OperatorSetIdProto: domain = 1, version = 2. Kept sorted by domain; the last import of a domain counts.
- */
-static OrtStatus* read_opset(Reader* reader, const WireField* field) {
-  OrtModel* model = reader->model;
+/* An OperatorSetIdProto: domain = 1, version = 2. */
+OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count) {
   OpsetImport import = {(char*)"", 0};
   Wire wire = wire_of_field(field);
   WireField part;
@@ -85,11 +81,11 @@ static OrtStatus* read_opset(Reader* reader, const WireField* field) {
   if (import.version < 1)
     return status_new(ORT_INVALID_GRAPH, "opset import of domain '%s' has no valid version", import.domain);
   size_t at = 0;
-  while (at < model->opset_count && strcmp(model->opsets[at].domain, import.domain) < 0) at++;
-  if (at == model->opset_count || strcmp(model->opsets[at].domain, import.domain) != 0) {
-    for (size_t i = model->opset_count++; i > at; i--) model->opsets[i] = model->opsets[i - 1];
+  while (at < *count && strcmp(opsets[at].domain, import.domain) < 0) at++;
+  if (at == *count || strcmp(opsets[at].domain, import.domain) != 0) {
+    for (size_t i = (*count)++; i > at; i--) opsets[i] = opsets[i - 1];
   }
-  model->opsets[at] = import;
+  opsets[at] = import;
   return NULL;
 }
 
@@ -104,24 +100,6 @@ static OrtStatus* read_metadata(Reader* reader, const WireField* field) {
   }
   TRY(check_wire(&wire, "metadata", key));
   return key_values_set(reader->model->metadata.custom, key, value) ? NULL : status_no_memory();
-}
-
-/* A FunctionProto: name = 1, domain = 10. Only that it exists is kept. */
-static OrtStatus* read_function(Reader* reader, const WireField* field) {
-  Wire wire = wire_of_field(field);
-  WireField part;
-  char *name = (char*)"", *domain = (char*)"";
-  while (wire_next(&wire, &part)) {
-    if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_name(reader, &part, "function", &name));
-    if (part.tag == WIRE_TAG(10, WIRE_BYTES)) TRY(read_name(reader, &part, "domain of function", &domain));
-  }
-  TRY(check_wire(&wire, "function", name));
-  if (strcmp(domain, "ai.onnx") == 0) domain = (char*)"";
-  size_t length = strlen(domain) + 1 + strlen(name);
-  char* key = arena_alloc(&reader->model->arena, length + 1);
-  if (key == NULL) return status_no_memory();
-  strcat(strcat(strcpy(key, domain), ":"), name);
-  return name_map_put(&reader->functions, key, key) ? NULL : status_no_memory();
 }
 
 /* One field that says something about the model as a whole. */
@@ -143,7 +121,7 @@ static OrtStatus* read_property(Reader* reader, const WireField* part) {
     case WIRE_TAG(MODEL_DOC_STRING, WIRE_BYTES):
       return read_text(reader, part, "model", &model->metadata.description);
     case WIRE_TAG(MODEL_OPSET_IMPORT, WIRE_BYTES):
-      return read_opset(reader, part);
+      return read_opset(reader, part, model->opsets, &model->opset_count);
     case WIRE_TAG(MODEL_METADATA, WIRE_BYTES):
       return read_metadata(reader, part);
     case WIRE_TAG(MODEL_FUNCTIONS, WIRE_BYTES):
@@ -263,6 +241,7 @@ OrtStatus* model_read(const ModelSource* source, OrtModel** out) {
   status = read_model(&reader, data, size);
   if (status != NULL && source->path != NULL) status = status_wrap(status, "model '%s'", source->path);
 done:
+  scopes_release(&reader);
   name_map_release(&reader.functions);
   mem_free(reader.folder);
   if (status != NULL)

@@ -8,6 +8,14 @@
 /* Subgraphs in subgraphs, and types in types; deeper ones are refused. */
 #define MAX_GRAPH_DEPTH 64
 #define MAX_TYPE_DEPTH  32
+/* Calls of the model's own functions in each other, and what they may become: a few bytes can ask for very
+ * much. */
+#define MAX_CALL_DEPTH     64
+#define MAX_EXPANDED_NODES 500000
+#define MAX_EXPANDED_BYTES ((size_t)256 << 20)
+/* Lists that are searched from the front. */
+#define MAX_OPSET_IMPORTS   1000
+#define MAX_CALL_ATTRIBUTES 1000
 
 /* A file mapped for a model's tensors, released with the model. */
 typedef struct Mapping Mapping;
@@ -19,11 +27,49 @@ struct Mapping {
   bool is_heap; /* a copy of the caller's bytes */
 };
 
+/* A FunctionProto. */
+typedef struct Function {
+  char *name, *domain, *overload;
+  WireField field;
+  OpsetImport* opsets;
+  size_t opset_count;
+} Function;
+
+/* A function's formal input or output and what the call gives for it: texts as the caller writes them. */
+typedef struct FormalName {
+  char* actual; /* "": not given */
+  bool is_output;
+} FormalName;
+
+/* An attribute that a call gives to its function, or the function's default. */
+typedef struct CallAttribute {
+  char* name;
+  WireField field;
+} CallAttribute;
+
+/* One call of a function whose body is put in its place. Names in the body that are not formal ones get a
+ * prefix; graphs in the body (OrtGraph.scope) have all their own names prefixed too. */
+typedef struct FunctionScope FunctionScope;
+struct FunctionScope {
+  FunctionScope* next;   /* Reader.scopes */
+  FunctionScope* caller; /* the scope that the call stands in; NULL: no function's */
+  OrtGraph* graph;       /* where the body's nodes go */
+  const Function* function;
+  char* prefix;
+  NameMap formals; /* name in the body -> FormalName */
+  CallAttribute* attributes;
+  size_t attribute_count;
+  unsigned depth;
+};
+
 typedef struct Reader {
   OrtModel* model;
-  char* folder;      /* real path of the folder for external data; NULL when there is none */
-  NameMap functions; /* "domain:name" -> anything: the model's own functions */
-  unsigned depth;    /* of the graph that is being read */
+  char* folder;          /* real path of the folder for external data; NULL when there is none */
+  NameMap functions;     /* function_key() -> Function: the model's own functions */
+  FunctionScope* scope;  /* of the node or graph that is being read; NULL: no function's */
+  FunctionScope* scopes; /* all of them, newest first */
+  size_t expanded_nodes, expanded_bytes; /* what calls have become so far */
+  unsigned depth;                        /* of the graph that is being read */
 } Reader;
 
 /* ---- onnx_reader.c ---- */
@@ -32,6 +78,10 @@ typedef struct Reader {
 OrtStatus* check_wire(const Wire* wire, const char* what, const char* name);
 /* Copies a string field into the model's arena. It must be UTF-8 without a NUL byte. */
 OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, char** out);
+/* Adds an OperatorSetIdProto to a list that has room; kept sorted by domain, the last import of a domain
+ * counts. */
+OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count);
+int find_opset(const OpsetImport* opsets, size_t count, const char* domain); /* 0 if there is none */
 
 /* ---- mapping.c ---- */
 
@@ -68,11 +118,55 @@ OrtStatus* model_own_value(OrtModel* model, OrtValue* value);
 
 /* Reads a GraphProto; `parent` is the node whose attribute it is, NULL for the main graph. */
 OrtStatus* read_graph(Reader* reader, const WireField* field, OrtNode* parent, OrtGraph** out);
-/* The first of a node's two readings: makes the node and its output values. */
-OrtStatus* read_node_outputs(Reader* reader, const WireField* field, OrtGraph* graph, OrtNode** out);
+
+/* A node between its two readings. */
+typedef struct PendingNode {
+  OrtNode* node;
+  WireField field;
+  FunctionScope* scope;
+} PendingNode;
+typedef struct NodeList {
+  PendingNode* items;
+  size_t count, capacity;
+} NodeList;
+/* The first of a node's two readings: makes the node and its output values, or does so for the body of the
+ * function that it calls. Appends to `list`. */
+OrtStatus* read_node_outputs(Reader* reader, const WireField* field, OrtGraph* graph, NodeList* list);
 /* The second one, when all values of the graph exist: inputs, attributes, subgraphs. */
-OrtStatus* read_node_inputs(Reader* reader, const WireField* field, OrtNode* node);
-OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node, OrtOpAttr* out);
+OrtStatus* read_node_inputs(Reader* reader, const PendingNode* pending);
+/* *is_present is false for an attribute that refers to one which the call of the function does not give. */
+OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node, OrtOpAttr* out,
+                          bool* is_present);
+
+/* ---- onnx_function.c ---- */
+
+/* Remembers a FunctionProto. */
+OrtStatus* read_function(Reader* reader, const WireField* field);
+/* The model's function that a node calls; NULL if it is none. borrows. */
+OrtStatus* find_function(const Reader* reader, const OrtNode* node, const char* overload,
+                         const Function** out);
+/* Counts a part of a body (or an attribute that a call gives); refuses the model when it becomes too much. */
+OrtStatus* count_expansion(Reader* reader, const WireField* field);
+/* Reads the function's body in place of the call. */
+OrtStatus* expand_call(Reader* reader, const WireField* call, const OrtNode* node, const Function* function,
+                       NodeList* list);
+
+/* ---- onnx_scope.c: what a name means where reader->scope is ---- */
+
+/* The value that `name` means to a node of `graph`: the graph's own, or one of an enclosing graph, which is
+ * captured. *out is NULL when there is none. */
+OrtStatus* use_value(Reader* reader, OrtGraph* graph, const char* name, OrtValueInfo** out);
+/* Makes the value that a node (or the graph itself) calls `name`. `name` is not copied. */
+OrtStatus* define_value(Reader* reader, OrtGraph* graph, char* name, OrtValueInfo** out);
+/* The name that such a value has, or would have. */
+OrtStatus* name_of_value(Reader* reader, const OrtGraph* graph, char* name, char** out);
+/* True for a formal input that the call leaves out. */
+bool is_missing_formal(const FunctionScope* scope, const OrtGraph* graph, const char* name);
+/* What the call gives for the attribute `name` of its function; NULL if nothing. borrows. */
+const WireField* scope_attribute(const FunctionScope* scope, const char* name);
+void scopes_release(Reader* reader); /* releases */
+/* Version of an operator set where the reader is; 0 without an import. */
+int scope_opset(const Reader* reader, const char* domain);
 
 /* ---- graph.c: building ---- */
 
@@ -80,9 +174,8 @@ OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node,
 OrtGraph* graph_new(OrtModel* model, OrtNode* parent);
 /* A new value of the graph; ORT_INVALID_GRAPH if it has one of that name. `name` is not copied. */
 OrtStatus* graph_add_value(OrtGraph* graph, char* name, OrtValueInfo** out);
-/* The value that `name` means in the graph: its own, or one of an enclosing graph, which is captured. *out is
- * NULL when there is none. */
-OrtStatus* graph_use_value(OrtGraph* graph, const char* name, OrtValueInfo** out);
+/* The graph's own value for one of the graph around it. */
+OrtStatus* graph_capture(OrtGraph* graph, OrtValueInfo* outer, OrtValueInfo** out);
 /* Sorts the nodes, fills in implicit inputs (from the subgraphs, which are finished) and consumers. */
 OrtStatus* graph_finish(OrtGraph* graph);
 /* Fills in consumers from the nodes' inputs; anew after nodes were added or removed. */

@@ -234,8 +234,38 @@ static OrtStatus* load_and_view(void) {
   return status;
 }
 
+/* y = Twice(x), Twice being a function of the model: t = Neg(a), b = Neg(t) */
+static OrtStatus* load_functions(void) {
+  Message function = {.size = 0}, graph = {.size = 0}, opset = {.size = 0};
+  Message first = node_proto("Neg", "a", NULL, "t"), second = node_proto("Neg", "t", NULL, "b");
+  put_text(&function, 1, "Twice");
+  put_text(&function, 4, "a");
+  put_text(&function, 5, "b");
+  put_message(&function, 7, &first);
+  put_message(&function, 7, &second);
+  put_int(&opset, 2, 17);
+  put_message(&function, 9, &opset);
+  put_text(&function, 10, "own");
+  Message call = node_proto("Twice", "x", NULL, "y"), x = value_info("x", FLOAT, 2),
+          y = value_info("y", FLOAT, 2);
+  put_text(&call, 7, "own");
+  put_message(&graph, 1, &call);
+  put_message(&graph, 11, &x);
+  put_message(&graph, 12, &y);
+  Message bytes = model_proto(&graph);
+  put_message(&bytes, 25, &function);
+  OrtModel* model = NULL;
+  OrtStatus* status = ortabi_load_model(NULL, bytes.bytes, bytes.size, &model);
+  size_t count = 0;
+  if (status == NULL) status = api()->Graph_GetNumNodes(ortabi_model_graph(model), &count);
+  if (status == NULL) CHECK(count == 2);
+  api()->ReleaseModel(model);
+  return status;
+}
+
 static void test_every_allocation_may_fail(void) {
   CHECK_ALLOCATION_FAILURES(load_and_view);
+  CHECK_ALLOCATION_FAILURES(load_functions);
 }
 
 static void test_what_belongs_to_a_model_is_not_released_through_its_parts(void) {

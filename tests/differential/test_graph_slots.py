@@ -389,15 +389,6 @@ def test_types_that_are_too_deep_are_refused(read: Read) -> None:
     refused(read, deep, INVALID_GRAPH, "'x'", "32")
 
 
-def test_a_call_of_a_function_of_the_model_is_refused_by_name(read: Read) -> None:
-    node = helper.make_node("Twice", ["x"], ["y"], "call", domain="own")
-    proto = model([node], ["x"], ["y"])
-    opsets = [helper.make_opsetid("", 17)]
-    body = [helper.make_node("Add", ["a", "a"], ["b"])]
-    proto.functions.append(helper.make_function("own", "Twice", ["a"], ["b"], body, opsets))
-    refused(read, proto, NOT_IMPLEMENTED, "'call' (Twice)", "'own'")
-
-
 def test_models_without_versions_are_refused(read: Read) -> None:
     nodes = [helper.make_node("Neg", ["x"], ["y"], "n")]
     proto = model(nodes, ["x"], ["y"])

@@ -70,13 +70,35 @@ def many_types_model() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, producer_name="test")
 
 
+def function_model() -> onnx.ModelProto:
+    """Functions that call each other, with attributes and a subgraph."""
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
+    elu = helper.make_node("Elu", ["a"], ["b"])
+    elu.attribute.append(onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="p"))
+    inner = helper.make_function("own", "Inner", ["a"], ["b"], [elu], opsets, ["p"])
+    out = helper.make_tensor_value_info("q", TensorProto.FLOAT, [2])
+    nodes = [helper.make_node("Inner", ["a"], ["q"], domain="own", p=0.5)]
+    branch = helper.make_graph(nodes, "branch", [], [out])
+    body = [
+        helper.make_node("Inner", ["a"], ["t"], domain="own", p=1.5),
+        helper.make_node("If", ["c"], ["b"], then_branch=branch, else_branch=branch),
+    ]
+    outer = helper.make_function("own", "Outer", ["c", "a", "d"], ["b", "t"], body, opsets)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    call = helper.make_node("Outer", ["c", "x"], ["y"], domain="own")
+    graph = helper.make_graph([call], "calls", [x, c], [y])
+    return helper.make_model(graph, opset_imports=opsets, functions=[inner, outer])
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Small models that between them have everything a model can have."""
     folder = tmp_path_factory.mktemp("corpus")
     models = [(name, model) for name, model in generated_models() if name in GENERATED]
     assert sorted(name for name, _ in models) == sorted(GENERATED)
-    for name, model in [*models, ("many_types", many_types_model())]:
+    for name, model in [*models, ("many_types", many_types_model()), ("functions", function_model())]:
         (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
     return [*sorted(folder.iterdir()), *shipped_models("simple")[:3], shipped_models("pytorch-operator")[0]]
 
