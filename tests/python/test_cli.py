@@ -33,6 +33,11 @@ class Failing(Mine):
     def __init__(self):
         if self.options.get("fail") == "yes":
             raise KeyError("the reason")
+class Nowhere(Mine):
+    name = "CliNowhereExecutionProvider"
+    @classmethod
+    def get_supported_devices(cls, devices):
+        return []
 """
 
 
@@ -171,11 +176,14 @@ def test_what_no_command_can_use_is_one_clear_line(
         "not 'tpu:1'": ["devices", "--device", "tpu:1"],
         "not 'gpu:x:y'": ["devices", "--device", "gpu:x:y"],
         "'the reason'": ["run", mul, "--py-ep", f"{provider}:Failing", "--ep-option", "fail=yes"],
+        "supports none of this machine's devices": ["run", mul, "--py-ep", f"{provider}:Nowhere"],
         "no such input": ["run", mul, "--input", f"c={tmp_path / 'int.npy'}"],
         "bad.npy": ["run", mul, "--input", f"a={tmp_path / 'bad.npy'}"],
         "int32": ["run", mul, "--input", f"a={tmp_path / 'int.npy'}"],
     }.items():
-        assert message in fail(capsys, *arguments)
+        line = fail(capsys, *arguments)
+        assert message in line
+        assert "Traceback" not in line
 
 
 def test_no_fallback_names_the_node(

@@ -205,6 +205,53 @@ def test_the_process_ends_well(ending: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "12.0\n", "")
 
 
+def test_sessions_are_released_before_the_process_ends() -> None:
+    lines = run_script("""
+        class Closing(MyEp):
+            name = "ClosingExecutionProvider"
+            def close(self):
+                print("closed")
+        ort_abi.register(Closing)
+        s = session(Closing.name)
+        y = s.run(None, feed)[0]
+        print(y.sum())
+    """)
+    assert lines == ["12.0", "closed"]
+
+
+GROWTH = """
+    import os
+    def kilobytes():
+        gc.collect()
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+    ort_abi.register(MyEp)
+    s = session()
+    def fail():
+        try: s.run(["no such output"], feed)
+        except ort_abi.errors.InvalidArgument: pass
+    def binding():
+        b = s.io_binding()
+        for name, array in feed.items(): b.bind_cpu_input(name, array)
+        b.bind_output("y")
+        s.run_with_iobinding(b)
+        return b.copy_outputs_to_cpu()
+    strings = np.array(["text"] * 100)
+    def value(): return ort_abi.OrtValue.ortvalue_from_numpy(strings).numpy()
+    for work, count in ((fail, 20000), (lambda: s.run(None, feed), 20000), (binding, 5000), (value, 3000),
+                        (session, 500), (s.get_modelmeta, 5000), (ort_abi.get_ep_devices, 3000)):
+        for _ in range(count // 10): work()
+        before = kilobytes()
+        for _ in range(count): work()
+        print(kilobytes() - before)
+"""
+
+
+def test_nothing_leaks() -> None:
+    growths = [int(line) for line in run_script(GROWTH)]
+    assert len(growths) == 7
+    assert max(growths) < 600, growths
+
+
 def run_script(script: str) -> list[str]:
     """The lines that a script prints in a process of its own."""
     done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -335,17 +336,22 @@ def test_bound_memory_is_used() -> None:
 def test_bindings_keep_what_is_bound_alive() -> None:
     session = InferenceSession(mul_model())
     binding = session.io_binding()
-    for name in "ab":
-        binding.bind_cpu_input(name, np.full(3, 3, np.float32))
-    binding.bind_ortvalue_output("y", OrtValue.ortvalue_from_shape_and_type([3], np.float32))
+    arrays = [np.full(3, 3, np.float32) for _ in range(3)]
+    alive = [weakref.ref(array) for array in arrays]
+    binding.bind_cpu_input("a", arrays[0])
+    binding.bind_cpu_input("b", arrays[1])
+    binding.bind_ortvalue_output("y", OrtValue.ortvalue_from_numpy(arrays[2]))
+    arrays.clear()
     gc.collect()
-    noise = [np.full(3, 1, np.float32) for _ in range(50)]
+    assert all(array() is not None for array in alive)
     session.run_with_iobinding(binding)
     outputs = binding.get_outputs()
     del binding, session
     gc.collect()
     assert outputs[0].numpy().tolist() == [9.0] * 3
-    assert len(noise) == 50
+    outputs.clear()
+    gc.collect()
+    assert all(array() is None for array in alive)
 
 
 def test_cleared_bindings_are_gone() -> None:
@@ -444,6 +450,17 @@ def test_what_the_cpu_lacks_goes_to_the_reference(mul_ep: str) -> None:
     assert session.get_providers() == providers
     assert [step.ep_name for step in session.assignment()] == providers
     np.testing.assert_allclose(session.run(None, FEED)[0], A * B + A, rtol=1e-6)
+
+
+def test_without_the_onnx_package_there_is_no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = (FLOAT, [3])
+    data = model([helper.make_node("Celu", ["x"], ["y"], "the_node")], {"x": spec}, {"y": spec})
+    assert InferenceSession(data).get_providers()[-1] == "ReferenceExecutionProvider"
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnx" else found(name))
+    with pytest.raises(errors.NotImplemented, match=r"the_node.*Celu"):
+        InferenceSession(data)
+    assert InferenceSession(chain()).run(None, FEED)[0].shape == (3,)
 
 
 def test_what_nobody_has_is_named() -> None:

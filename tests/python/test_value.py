@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -150,12 +152,25 @@ def test_the_array_keeps_the_tensor_alive() -> None:
     assert (array == 7).all()
 
 
-def test_the_tensor_keeps_the_array_alive() -> None:
-    value = OrtValue.ortvalue_from_numpy(np.full(1000, 7, np.int64))
+@pytest.mark.parametrize(
+    "make",
+    [
+        OrtValue.ortvalue_from_numpy,
+        lambda array: OrtValue.ortvalue_from_numpy_with_onnx_type(array, TensorProto.INT64),
+    ],
+    ids=["by_dtype", "by_number"],
+)
+def test_the_tensor_keeps_the_array_alive(make: Callable[[NDArray[Any]], OrtValue]) -> None:
+    array = np.full(1000, 7, np.int64)
+    alive = weakref.ref(array)
+    value = make(array)
+    del array
     gc.collect()
-    others = [np.full(1000, 1, np.int64) for _ in range(20)]
+    assert alive() is not None
     assert (value.numpy() == 7).all()
-    assert len(others) == 20
+    del value
+    gc.collect()
+    assert alive() is None
 
 
 def test_new_tensors_by_dtype_and_by_onnx_number() -> None:
