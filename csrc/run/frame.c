@@ -42,7 +42,7 @@ static Frame* frame_new(OrtSession* session) {
 
 void frame_free(Frame* frame) {
   if (frame == NULL) return;
-  for (size_t i = 0; i < frame->buffer_count; i++) mem_free(frame->buffers[i].data);
+  for (size_t i = 0; i < frame->buffer_count; i++) mem_free_aligned(frame->buffers[i].data);
   mem_free(frame->buffers);
   mem_free(frame->values);
   mem_free(frame->own);
@@ -69,7 +69,7 @@ static void trim_buffers(Frame* frame) {
     if (frame->buffers[i].last_run == frame->run)
       frame->buffers[kept++] = frame->buffers[i];
     else
-      mem_free(frame->buffers[i].data);
+      mem_free_aligned(frame->buffers[i].data);
   }
   frame->buffer_count = kept;
 }
@@ -179,7 +179,7 @@ OrtStatus* frame_scratch(Frame* frame, size_t size, void** out) {
 void frame_drop_scratch(Frame* frame) {
   while (frame->scratch != NULL) {
     Scratch* older = frame->scratch->older;
-    mem_free(frame->scratch);
+    mem_free_aligned(frame->scratch);
     frame->scratch = older;
   }
 }

@@ -4,15 +4,21 @@
 
 #include "run/run.h"
 
+/* Names are short: a call of strcmp costs more than this. */
+static inline bool is_name(const char* a, const char* b) {
+  while (*a == *b && *a != '\0') a++, b++;
+  return *a == *b;
+}
+
 /* Callers mostly pass names in the model's order: then no look-up is needed. */
-static const InputSpec* find_input(const Plan* plan, const char* name, size_t position) {
-  if (position < plan->input_count && strcmp(plan->inputs[position].name, name) == 0)
+static inline const InputSpec* find_input(const Plan* plan, const char* name, size_t position) {
+  if (position < plan->input_count && is_name(plan->inputs[position].name, name))
     return &plan->inputs[position];
   return name_map_get(&plan->input_names, name);
 }
 
-static const OutputSpec* find_output(const Plan* plan, const char* name, size_t position) {
-  if (position < plan->output_count && strcmp(plan->outputs[position].name, name) == 0)
+static inline const OutputSpec* find_output(const Plan* plan, const char* name, size_t position) {
+  if (position < plan->output_count && is_name(plan->outputs[position].name, name))
     return &plan->outputs[position];
   return name_map_get(&plan->output_names, name);
 }
