@@ -266,6 +266,7 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
     outputs = ["" if value is None else value.name for value in fused.outputs]
     if outputs != [value.name for value in graph.outputs]:
         raise RuntimeError(f"{label}: the host's node has the outputs {outputs}, its graph {graph.outputs}")
+    _check_captured(graph, label)
     try:
         code = ep.compile(graph)
     except Exception as error:
@@ -278,6 +279,16 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
     if not callable(code):
         raise TypeError(f"compile() must return a callable or a Kernel, not {type(code).__name__}")
     return code, array_node(code, info)
+
+
+def _check_captured(graph: Graph, label: str) -> None:
+    """onnxruntime 1.24 loses what only a subgraph reads: better an error here than a name that nobody finds."""
+    captured = {value.name: value for node in graph.nodes for value in node.implicit_inputs}
+    known = {value.name for node in graph.nodes for value in node.outputs if value is not None}
+    known |= {*graph.argument_names, *graph.initializers}
+    for name in captured.keys() - known:
+        if not captured[name].is_constant_initializer:
+            raise RuntimeError(f"{label}: the host does not pass the value {name!r} that a subgraph captures")
 
 
 def _add_node(ep: ExecutionProvider, owner: Any, compute: Callable[[int, CData], int]) -> int:

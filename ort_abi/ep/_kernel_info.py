@@ -137,6 +137,8 @@ class KernelInfo:
             if not isinstance(value, list) or value:
                 return value
             found = value  # empty; or of another kind, which stock hosts read as empty
+        if found is not None and self._host.version < 25:
+            raise errors.NotImplemented(f"attribute {name!r}: lists of strings need a host with API 25")
         if found is not None:
             return found
         if default is _MISSING:
