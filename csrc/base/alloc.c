@@ -33,10 +33,30 @@ void* mem_calloc(size_t count, size_t size) {
   return allocation_allowed() ? calloc(count, size) : NULL;
 }
 
+/* Under a sanitizer the block ends where what malloc gave ends, so that a read behind it is seen. */
+static void* malloc_for_aligned(size_t size) {
+#ifdef __SANITIZE_ADDRESS__
+  void* raw = NULL;
+  return posix_memalign(&raw, MEM_ALIGNMENT, size) == 0 ? raw : NULL;
+#else
+  return malloc(size); /* posix_memalign takes three times as long */
+#endif
+}
+
+/* The address of what malloc gave stands right before the block. There is room: malloc aligns for any type,
+ * so at least that much lies between the two. */
 void* mem_alloc_aligned(size_t size) {
-  void* block = NULL;
-  if (!allocation_allowed() || posix_memalign(&block, MEM_ALIGNMENT, size ? size : 1) != 0) return NULL;
+  size_t total;
+  if (!size_add(size, MEM_ALIGNMENT, &total) || !allocation_allowed()) return NULL;
+  char* raw = malloc_for_aligned(total);
+  if (raw == NULL) return NULL;
+  void** block = (void**)(void*)(raw + MEM_ALIGNMENT - (uintptr_t)raw % MEM_ALIGNMENT);
+  block[-1] = raw;
   return block;
+}
+
+void mem_free_aligned(void* block) {
+  if (block != NULL) free(((void**)block)[-1]);
 }
 
 void* mem_realloc(void* block, size_t size) {

@@ -18,12 +18,13 @@
 void* mem_alloc(size_t size);
 /* The same, zeroed; `count * size` is checked for overflow. */
 void* mem_calloc(size_t count, size_t size);
-/* The same, aligned to MEM_ALIGNMENT bytes. */
-void* mem_alloc_aligned(size_t size);
 /* takes `block`, gives the grown one; on failure NULL and `block` stays the caller's. */
 void* mem_realloc(void* block, size_t size);
 /* releases; NULL is fine. */
 void mem_free(void* block);
+/* gives (caller releases with mem_free_aligned), aligned to MEM_ALIGNMENT bytes; NULL when out of memory. */
+void* mem_alloc_aligned(size_t size);
+void mem_free_aligned(void* block); /* releases; NULL is fine */
 #define MEM_ALIGNMENT 64
 
 /* Multiplies and adds; false on overflow. */

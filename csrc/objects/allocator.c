@@ -11,7 +11,7 @@ static void* ORT_API_CALL cpu_alloc(OrtAllocator* this_, size_t size) {
 
 static void ORT_API_CALL cpu_free(OrtAllocator* this_, void* p) {
   (void)this_;
-  mem_free(p);
+  mem_free_aligned(p);
 }
 
 static const OrtMemoryInfo* ORT_API_CALL cpu_info(const OrtAllocator* this_) {
@@ -83,7 +83,7 @@ void* allocator_alloc(OrtAllocator* allocator, size_t size) {
 
 void allocator_free(OrtAllocator* allocator, void* block) {
   if (allocator == &cpu_allocator)
-    mem_free(block);
+    mem_free_aligned(block);
   else
     allocator->Free(allocator, block);
 }

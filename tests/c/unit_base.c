@@ -38,7 +38,7 @@ static void test_injected_failure_happens_once(void) {
   CHECK(first != NULL && second == NULL && third != NULL);
   CHECK((size_t)third % MEM_ALIGNMENT == 0);
   mem_free(first);
-  mem_free(third);
+  mem_free_aligned(third);
 }
 
 static void test_arena(void) {
