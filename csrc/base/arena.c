@@ -14,6 +14,7 @@ struct ArenaBlock {
 };
 
 void* arena_alloc(Arena* arena, size_t size) {
+  if (size == 0) size = 1; /* never NULL but for want of memory */
   if (!size_add(size, ARENA_ALIGNMENT - 1, &size)) return NULL;
   size &= ~(size_t)(ARENA_ALIGNMENT - 1);
   if (size > arena->left) {
