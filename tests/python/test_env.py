@@ -237,7 +237,7 @@ GROWTH = """
         return b.copy_outputs_to_cpu()
     strings = np.array(["text"] * 100)
     def value(): return ort_abi.OrtValue.ortvalue_from_numpy(strings).numpy()
-    for work, count in ((fail, 20000), (lambda: s.run(None, feed), 20000), (binding, 5000), (value, 3000),
+    for work, count in ((fail, 100000), (lambda: s.run(None, feed), 20000), (binding, 5000), (value, 3000),
                         (session, 500), (s.get_modelmeta, 5000), (ort_abi.get_ep_devices, 3000)):
         for _ in range(count // 10): work()
         before = kilobytes()

@@ -348,6 +348,7 @@ def test_bindings_keep_what_is_bound_alive() -> None:
     outputs = binding.get_outputs()
     del binding, session
     gc.collect()
+    assert alive[2]() is not None
     assert outputs[0].numpy().tolist() == [9.0] * 3
     outputs.clear()
     gc.collect()
