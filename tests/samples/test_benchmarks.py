@@ -1,4 +1,4 @@
-"""The benchmarks run and print what they measured. How fast is not asserted here: tests do not depend on time."""
+"""The benchmarks run and print what they measured; how fast is not asserted, no test depends on time."""
 
 from __future__ import annotations
 
