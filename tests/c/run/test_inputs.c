@@ -230,6 +230,18 @@ static void test_values_that_nobody_reads_are_no_matter(void) {
   api()->ReleaseSession(session);
 }
 
+static void test_a_model_without_nodes_copies(void) {
+  reset();
+  OrtSession* session = new_session("empty", 1, NO_FALLBACK);
+  OrtValue *x = new_floats(2, two_by_three), *y = NULL;
+  CHECK(ortabi_session_step_count(session) == 0);
+  CHECK_OK(run1(session, "x", x, "x", &y));
+  CHECK(y != x && floats(y)[5] == 5);
+  api()->ReleaseValue(x);
+  api()->ReleaseValue(y);
+  api()->ReleaseSession(session);
+}
+
 /* ---- Options ---- */
 
 static OrtRunOptions* run_options;
@@ -447,6 +459,7 @@ int main(int argc, char** argv) {
   RUN(test_outputs_that_are_inputs_or_constants_are_copied);
   RUN(test_a_subset_of_outputs_can_be_asked_for);
   RUN(test_values_that_nobody_reads_are_no_matter);
+  RUN(test_a_model_without_nodes_copies);
   RUN(test_terminate_stops_before_the_next_node);
   RUN(test_eps_are_told_about_runs);
   RUN(test_timing_counts_only_while_it_is_on);

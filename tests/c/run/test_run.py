@@ -63,6 +63,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node("Relu", ["b"], ["y"], "relu"),
     ]
     save(folder, "chain", chain, [x], [y], w=ones)
+    save(folder, "empty", [], [x], [x])
     diamond = [
         node("Relu", ["x"], ["a"], "first"),
         node("Identity", ["a"], ["b"], "middle"),
