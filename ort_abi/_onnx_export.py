@@ -89,7 +89,8 @@ def _tensor(array: NDArray[Any], name: str) -> onnx.TensorProto:
 
 
 def element_type_to_proto(element_type: int) -> int:
-    """`onnx.TensorProto.DataType` of an `ONNXTensorElementDataType`: equal numbers but for the last three types."""
+    """`onnx.TensorProto.DataType` of an `ONNXTensorElementDataType`: equal numbers but for the last three
+    types."""
     return {24: onnx.TensorProto.UINT2, 25: onnx.TensorProto.INT2, 26: onnx.TensorProto.FLOAT8E8M0}.get(
         element_type, element_type
     )

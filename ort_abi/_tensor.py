@@ -18,24 +18,23 @@ Array = NDArray[Any]
 
 
 def array_at(address: int, element_type: int, shape: tuple[int, ...]) -> Array:
-    """An array over memory of the host. *borrows*: valid as long as the host says. Packed types are copied."""
+    """An array over memory of the host. *borrows*: valid as long as the host says. Packed types are
+    copied."""
     count = math.prod(shape)
     size = dtypes.bytes_for(element_type, count)
     if dtypes.is_packed(element_type):
-        memory = (
-            np.frombuffer(ffi.buffer(ffi.cast("char*", address), size), np.uint8)
-            if size
-            else np.empty(0, np.uint8)
-        )
-        return dtypes.unpack(memory, element_type, count).reshape(shape)
+        packed = array_at(address, dtypes.to_onnx(np.uint8), (size,))
+        return dtypes.unpack(packed, element_type, count).reshape(shape)
     dtype = dtypes.from_onnx(element_type)
     if not size:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, ffi.buffer(ffi.cast("char*", address), size))
+    array: Array = np.ndarray(shape, dtype, ffi.buffer(ffi.cast("char*", address), size))
+    return array
 
 
 def view_tensor(api: CData, value: CData) -> Array:
-    """An `OrtValue` that is a tensor in CPU memory. *borrows* its memory; strings and packed types are copied."""
+    """An `OrtValue` that is a tensor in CPU memory. *borrows* its memory; strings and packed types are
+    copied."""
     element_type, dims, rank = (
         ffi.new("ONNXTensorElementDataType*"),
         ffi.new("const int64_t**"),

@@ -1,6 +1,7 @@
 """Element types: `ONNXTensorElementDataType` numbers and NumPy dtypes, packed 4-bit and 2-bit types, strings.
 
-NumPy has no bfloat16, float8, int4 and so on: those are the dtypes of the `ml_dtypes` package, which is optional.
+NumPy has no bfloat16, float8, int4 and so on: those are the dtypes of the `ml_dtypes` package, which is
+optional.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def from_onnx(element_type: int) -> np.dtype[Any]:
     except ImportError as error:
         raise ImportError(f"tensors of {name} need the package ml_dtypes (pip install ml_dtypes)") from error
     try:
-        return np.dtype(getattr(ml_dtypes, name))
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return dtype
     except AttributeError as error:
         raise TypeError(f"ml_dtypes {ml_dtypes.__version__} has no {name}: install a newer one") from error
 
@@ -114,13 +116,15 @@ def bytes_for(element_type: int, count: int) -> int:
 
 
 def unpack(packed: NDArray[np.uint8], element_type: int, count: int) -> NDArray[Any]:
-    """One element a byte, as `ml_dtypes` wants it, from a host's packed bytes (first element lowest). copies."""
+    """One element a byte, as `ml_dtypes` wants it, from a host's packed bytes (first element lowest).
+    copies."""
     bits, dtype = _BITS[element_type], from_onnx(element_type)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    raw = ((packed[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count].astype(np.uint8)
+    raw: NDArray[Any] = ((packed[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count].astype(np.uint8)
     if dtype.name.startswith("int"):  # sign-extend
         sign = 1 << (bits - 1)
-        return ((raw ^ sign).astype(np.int8) - np.int8(sign)).astype(dtype)
+        raw = (raw ^ sign).astype(np.int8) - np.int8(sign)
+        return raw.astype(dtype)
     return raw.astype(dtype) if dtype.name.startswith("uint") else raw.view(dtype)
 
 
@@ -133,4 +137,5 @@ def pack(array: NDArray[Any], element_type: int) -> NDArray[np.uint8]:
     padded = np.zeros(-(-raw.size // per_byte) * per_byte, np.uint8)
     padded[: raw.size] = raw & ((1 << bits) - 1)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8)
+    packed: NDArray[np.uint8] = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1)
+    return packed.astype(np.uint8)

@@ -1,8 +1,8 @@
 """Read-only graphs over the tables of any host: what `get_capability` and `compile` of a provider are given.
 
-Everything here belongs to the host and is valid during one callback; use afterwards raises RuntimeError. Arrays
-(attributes, initializers) are copies and can be kept. Source: the `Graph_*`, `Node_*`, `ValueInfo_*` and `OpAttr_*`
-slots (API 23) and `OrtTypeInfo` queries.
+Everything here belongs to the host and is valid during one callback; use afterwards raises RuntimeError.
+Arrays (attributes, initializers) are copies and can be kept. Source: the `Graph_*`, `Node_*`, `ValueInfo_*`
+and `OpAttr_*` slots (API 23) and `OrtTypeInfo` queries.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ NULL = ffi.NULL
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor: `element_type` is an `ONNXTensorElementDataType`; `shape` has an int, a name or None a dimension
-    and is None if even the rank is unknown."""
+    """A tensor: `element_type` is an `ONNXTensorElementDataType`; `shape` has an int, a name or None a
+    dimension and is None if even the rank is unknown."""
 
     element_type: int
     shape: tuple[int | str | None, ...] | None
@@ -96,12 +96,12 @@ class _Scope:
 
     def __init__(self, api: CData) -> None:
         self.api: CData | None = api
-        self.objects: dict[tuple[type, CData], Any] = {}
+        self.objects: dict[tuple[Any, CData], Any] = {}
 
     def open(self) -> CData:
         if self.api is None:
             raise RuntimeError(
-                "this object belongs to the host and was valid only during the callback that it was given to: "
+                "this object belongs to the host and was valid only during the callback that it came with: "
                 "read what you need there (arrays and strings can be kept)"
             )
         return self.api
@@ -110,9 +110,9 @@ class _Scope:
         """The one Python object of a pointer."""
         self.open()
         key = (cls, pointer)
-        found = self.objects.get(key)  # type: ignore[arg-type]
+        found = self.objects.get(key)
         if found is None:
-            found = self.objects[key] = cls(self, pointer)  # type: ignore[index]
+            found = self.objects[key] = cls(self, pointer)
         return found  # type: ignore[no-any-return]
 
 
@@ -254,8 +254,8 @@ class OpAttr(_Object):
 
     @cached_property
     def value(self) -> Any:
-        """int, float, str, lists of those, a NumPy array (*copies*) or a `Graph`. str falls back to bytes where
-        the attribute is no UTF-8. Raises TypeError for kinds that the ABI cannot carry."""
+        """int, float, str, lists of those, a NumPy array (*copies*) or a `Graph`. str falls back to bytes
+        where the attribute is no UTF-8. Raises TypeError for kinds that the ABI cannot carry."""
         kind = self.type
         if kind == 7:
             if self._subgraph is None:
@@ -411,8 +411,8 @@ class Graph(_Object):
     fused_node: Node | None = None
     """In `compile`: the node that stands for this graph in the host's graph."""
     argument_names: list[str]
-    """In `compile`: which value each argument of the callable is. The graph's inputs; with `Fuse(drop_constants=
-    False)` its constants after them."""
+    """In `compile`: which value each argument of the callable is. The graph's inputs; with
+    `Fuse(drop_constants= False)` its constants after them."""
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}>"
@@ -552,8 +552,8 @@ def _read_tensor_type(api: CData, info: CData, sparse: bool) -> ValueType:
 
 @contextmanager
 def open_graph(api: CData, *graphs: CData) -> Iterator[list[Graph]]:
-    """`Graph` objects for `const OrtGraph*` of the host with the table `api` (API 24 or later), valid inside the
-    `with` block. *borrows* the graphs."""
+    """`Graph` objects for `const OrtGraph*` of the host with the table `api` (API 24 or later), valid inside
+    the `with` block. *borrows* the graphs."""
     scope = _Scope(api)
     try:
         yield [scope.get(Graph, graph) for graph in graphs]

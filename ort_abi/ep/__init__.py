@@ -44,6 +44,6 @@ __all__ = [
 
 
 def unreported_errors() -> int:
-    """How many failures could not be told to a host, because the slot returns nothing (`close` of a provider or a
-    kernel). Each was printed to stderr."""
+    """How many failures could not be told to a host, because the slot returns nothing (`close` of a provider
+    or a kernel). Each was printed to stderr."""
     return int(lib.bridge_unreported_errors())

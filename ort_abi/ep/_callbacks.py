@@ -1,8 +1,8 @@
 """The functions that the C side calls (csrc/bridge). One place for their rules:
 
 * They are attached when this module is imported and stay for the life of the process.
-* They know objects by integer id only (`_objects`); the id is in the C struct that the host has, and ends with
-  the host's release of that struct.
+* They know objects by integer id only (`_objects`); the id is in the C struct that the host has, and ends
+  with the host's release of that struct.
 * They return 1 for success. 0, which is also what cffi returns when an exception escapes, is a failure; the
   reason is noted with `record`, and C makes the host's own status of it.
 * What the host passes in is valid during the call. Graphs and kernel infos refuse use afterwards.
@@ -95,9 +95,9 @@ def _device(api: CData, handle: CData) -> Device:
 @_callback
 def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData, info: CData) -> None:
     cls = find(_text(registered_name))
-    texts = [text.encode() for text in (cls.name, cls.vendor, cls.version)]
+    name, vendor, version = (text.encode() for text in (cls.name, cls.vendor, cls.version))
     number = _objects.add(cls)
-    if not lib.bridge_set_factory(info, number, *texts, cls.vendor_id):
+    if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id):
         _objects.remove(number)
         raise MemoryError("no memory for the factory")
 
@@ -282,7 +282,8 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, 
 
 
 def _check_captured(graph: Graph, label: str) -> None:
-    """onnxruntime 1.24 loses what only a subgraph reads: better an error here than a name that nobody finds."""
+    """onnxruntime 1.24 loses what only a subgraph reads: better an error here than a name that nobody
+    finds."""
     captured = {value.name: value for node in graph.nodes for value in node.implicit_inputs}
     known = {value.name for node in graph.nodes for value in node.outputs if value is not None}
     known |= {*graph.argument_names, *graph.initializers}

@@ -1,13 +1,13 @@
 """The hot path: one run of one node.
 
-The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They become
-arrays over the host's memory, kept from run to run: if the C side says that nothing has changed, the arrays of
-the last run are used again and no array is made.
+The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They
+become arrays over the host's memory, kept from run to run: if the C side says that nothing has changed, the
+arrays of the last run are used again and no array is made.
 
-Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts are
-compared with what they were: an array that somebody kept gets a private copy of its elements in its place; a
-kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says so. See
-docs/decisions/0002-views-of-host-memory.md.
+Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts
+are compared with what they were: an array that somebody kept gets a private copy of its elements in its
+place; a kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says
+so. See docs/decisions/0002-views-of-host-memory.md.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ class _Output:
         return type(error)(f"{self.label}: {error.message}")
 
     def view(self, run: CData, shape: tuple[int, ...]) -> tuple[int, Array, Array | None]:
-        """The address of the host's memory for the output, an array over it, and the array's root. Private memory
-        for strings, packed types and an absent output; `put` writes it after the kernel."""
+        """The address of the host's memory for the output, an array over it, and the array's root. Private
+        memory for strings, packed types and an absent output; `put` writes it after the kernel."""
         if not self.element_type or shape != self.shape:
             self.shape = None  # what c says is not complete
             self._dims = ffi.new("int64_t[]", shape)
@@ -241,7 +241,8 @@ class _Output:
 
 
 def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
-    """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a sequence."""
+    """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a
+    sequence."""
     count = len(info.output_names)
     kept_outputs = [_Output(info, index) for index in range(count)]
     cached: _Views | None = None
@@ -292,8 +293,8 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
 
 
 def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | None = None) -> int:
-    """Deals with kept arrays. Returns 0 if memory of the host is still referred to (the reason is noted, unless
-    the run has failed already), else `ok`."""
+    """Deals with kept arrays. Returns 0 if memory of the host is still referred to (the reason is noted,
+    unless the run has failed already), else `ok`."""
     lost = views.revoke()
     if not lost or not ok:
         return ok
@@ -310,7 +311,8 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
 
 
 class KernelContext:
-    """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during `compute`."""
+    """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during
+    `compute`."""
 
     __slots__ = ("_info", "_outputs", "_run", "_views", "_written", "inputs")
 
@@ -335,7 +337,8 @@ class KernelContext:
         return bool(self._info.output_names[index])
 
     def output(self, index: int, shape: Sequence[int]) -> Array:
-        """A writable array over the host's memory for an output, of the model's element type; write every element.
+        """A writable array over the host's memory for an output, of the model's element type; write every
+        element.
 
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """

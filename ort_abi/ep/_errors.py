@@ -16,11 +16,11 @@ _NOT_IMPLEMENTED = 9
 
 
 def record(call: CData, error: BaseException, where: str = "") -> int:
-    """Notes `error` as the reason why a callback fails; `where` names the node. Returns 0, the callback's result.
+    """Notes `error` as the reason why a callback fails; `where` names the node. Returns 0, the callback's
+    result.
 
-    The text is `where: Type: message`, then the traceback. An `OrtError` keeps its code, NotImplementedError is
-    ORT_NOT_IMPLEMENTED, anything else
-    ORT_RUNTIME_EXCEPTION.
+    The text is `where: Type: message`, then the traceback. An `OrtError` keeps its code, NotImplementedError
+    is ORT_NOT_IMPLEMENTED, anything else ORT_RUNTIME_EXCEPTION.
     """
     if isinstance(error, errors.OrtError):
         code = error.code

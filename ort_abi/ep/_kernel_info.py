@@ -18,7 +18,8 @@ _MISSING = object()
 
 
 class KernelInfo:
-    """Attributes, constant inputs and types of the node that a kernel is made for (`KernelInfo_*`, API 14 to 25).
+    """Attributes, constant inputs and types of the node that a kernel is made for (`KernelInfo_*`, API 14 to
+    25).
 
     Valid while the kernel's `__init__` runs; arrays are copies and can be kept.
     """

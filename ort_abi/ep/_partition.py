@@ -13,8 +13,8 @@ def partition(graph: Graph, supported: Callable[[Node], bool] | Container[Node])
     """Groups the supported nodes of a graph so that each group can be fused into one node.
 
     No group depends on itself through nodes outside, and none is made of parts without a connection. A value
-    that is no tensor (a sequence, say) cannot leave a fused node: its producer and all its consumers are in one
-    group, or in none. Nodes in a group, and groups, are in the graph's order. Time grows linearly.
+    that is no tensor (a sequence, say) cannot leave a fused node: its producer and all its consumers are in
+    one group, or in none. Nodes in a group, and groups, are in the graph's order. Time grows linearly.
     """
     nodes = graph.nodes
     accept = supported if callable(supported) else supported.__contains__
@@ -110,9 +110,9 @@ def _topological(units: Iterable[int], edges: list[tuple[int, int]]) -> list[int
 
 
 def _levels(order: list[int], edges: list[tuple[int, int]], good: dict[int, bool]) -> dict[int, int]:
-    """A level for each unit, growing along edges, so that a path from one supported unit over an unsupported one
-    to another leads to a higher level: equal levels can be fused. First as low as possible, then each as high as
-    its consumers allow, so that constants come to their users."""
+    """A level for each unit, growing along edges, so that a path from one supported unit over an unsupported
+    one to another leads to a higher level: equal levels can be fused. First as low as possible, then each as
+    high as its consumers allow, so that constants come to their users."""
     before, after = _neighbours((b, a) for a, b in edges), _neighbours(edges)
     low: dict[int, int] = {}
     for u in order:

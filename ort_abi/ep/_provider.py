@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
@@ -41,8 +41,9 @@ class Device:
 class Fuse:
     """A claim of nodes that become one: `compile` gets them as a graph.
 
-    With `drop_constants` (the default) constants are not inputs of the compiled callable: `compile` takes their
-    values from the graph, and the host may free its own. Without, they are passed at each run, not copied.
+    With `drop_constants` (the default) constants are not inputs of the compiled callable: `compile` takes
+    their values from the graph, and the host may free its own. Without, they are passed at each run, not
+    copied.
     """
 
     nodes: Sequence[Node]
@@ -86,10 +87,10 @@ def kernel(
 ) -> Callable[[_T], _T]:
     """Declares a class or function in the body of an `ExecutionProvider` as a kernel.
 
-    `since_version` is the opset that the operator's form came with (`int`: this form only), or first and last,
-    None for no end. `types` has the dtypes for each type parameter of the operator ("T"); parameters without an
-    entry take any. A function gets the node's inputs as arrays and returns its output (a tuple for several);
-    its keyword-only parameters are filled with attributes. Can be applied more than once.
+    `since_version` is the opset that the operator's form came with (`int`: this form only), or first and
+    last, None for no end. `types` has the dtypes for each type parameter of the operator ("T"); parameters
+    without an entry take any. A function gets the node's inputs as arrays and returns its output (a tuple for
+    several); its keyword-only parameters are filled with attributes. Can be applied more than once.
     """
     first, last = since_version if isinstance(since_version, tuple) else (since_version, since_version)
     if first < 1 or (last is not None and last < first):
@@ -102,7 +103,7 @@ def kernel(
         is_kernel = isinstance(target, type) and issubclass(target, Kernel)
         if not is_kernel and not isinstance(target, FunctionType):
             raise TypeError(f"@kernel({op_type!r}) needs a Kernel class or a function, not {target!r}")
-        spec = KernelSpec(op_type, (first, last), domain, numbers, target)
+        spec = KernelSpec(op_type, (first, last), domain, numbers, cast(Callable[..., Any], target))
         declared = vars(target).get("_ort_abi_kernels", ())
         target._ort_abi_kernels = (*declared, spec)  # type: ignore[attr-defined]
         return target
@@ -111,11 +112,11 @@ def kernel(
 
 
 class ExecutionProvider:
-    """An execution provider. Derive, set `name`, and define `compile` (claimed nodes become one Python callable),
-    or kernels (`@kernel`), or both. Everything else has a default.
+    """An execution provider. Derive, set `name`, and define `compile` (claimed nodes become one Python
+    callable), or kernels (`@kernel`), or both. Everything else has a default.
 
-    One object is made for each session. `__init__` takes no arguments; `options`, `config` and `devices` are set
-    before it runs.
+    One object is made for each session. `__init__` takes no arguments; `options`, `config` and `devices` are
+    set before it runs.
     """
 
     name: ClassVar[str] = ""
@@ -125,8 +126,9 @@ class ExecutionProvider:
     """A semantic version."""
     vendor_id: ClassVar[int] = 0
     concurrent: ClassVar[bool] = True
-    """False: the nodes of a session run one at a time, whatever threads call `Run`. Kept by a lock of our own and
-    not by the host (`OrtEp::IsConcurrentRunSupported`): stock onnxruntime waits for its lock with the GIL held."""
+    """False: the nodes of a session run one at a time, whatever threads call `Run`. Kept by a lock of our own
+    and not by the host (`OrtEp::IsConcurrentRunSupported`): stock onnxruntime waits for its lock with the GIL
+    held."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 
@@ -153,11 +155,11 @@ class ExecutionProvider:
         return [device for device in devices if device.type == "CPU"][:1]
 
     def get_capability(self, graph: Graph) -> Iterable[Node | Fuse | Sequence[Node]]:
-        """The nodes that the provider takes: a `Node` runs on a kernel if there is one, else it is compiled; a
-        list of nodes, or a `Fuse`, is compiled as one.
+        """The nodes that the provider takes: a `Node` runs on a kernel if there is one, else it is compiled;
+        a list of nodes, or a `Fuse`, is compiled as one.
 
-        Called for each subgraph, then for the graph that has it. The default takes every node that a kernel was
-        registered for (`OrtEp::GetCapability`, API 23).
+        Called for each subgraph, then for the graph that has it. The default takes every node that a kernel
+        was registered for (`OrtEp::GetCapability`, API 23).
         """
         return [node for node in graph.nodes if self.has_kernel(node)]
 
@@ -182,13 +184,15 @@ class ExecutionProvider:
         """Options that the user changes during the session's life (`OrtEp::SetDynamicOptions`, API 23)."""
 
     def on_session_ready(self) -> None:
-        """Called when the session is complete (`OrtEp::OnSessionInitializationEnd`, API 27; not by older hosts)."""
+        """Called when the session is complete (`OrtEp::OnSessionInitializationEnd`, API 27; not by older
+        hosts)."""
 
     def close(self) -> None:
         """Called when the session is released."""
 
     def has_kernel(self, node: Node) -> bool:
-        """True if a registered kernel fits the node's operator, version and types. During `get_capability`."""
+        """True if a registered kernel fits the node's operator, version and types. During
+        `get_capability`."""
         return self._binding.has_kernel(node)
 
     def log(self, message: str, severity: str = "warning") -> None:
@@ -237,6 +241,7 @@ def _declared(item: Any) -> Iterator[KernelSpec]:
 
 
 def attribute_parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """The keyword-only parameters of a kernel function with their defaults (`inspect.Parameter.empty`: none)."""
+    """The keyword-only parameters of a kernel function with their defaults (`inspect.Parameter.empty`:
+    none)."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}

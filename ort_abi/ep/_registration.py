@@ -34,8 +34,8 @@ def library_path() -> str:
 def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) -> str:
     """Makes a class available under a registration name, by default the provider's own, and returns the name.
 
-    A host that then registers `library_path()` under that name gets the class; until then another `prepare` can
-    take the name. Raises TypeError for a class that is no provider, ValueError for one without a name.
+    A host that then registers `library_path()` under that name gets the class; until then another `prepare`
+    can take the name. Raises TypeError for a class that is no provider, ValueError for one without a name.
     """
     if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
         raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
@@ -78,6 +78,7 @@ def register_with(
 
 
 def unregister_from(host: ModuleType | Host, registration: str | type[ExecutionProvider]) -> None:
-    """Undoes `register_with`; `registration` is what it returned, or the class if that used the default name."""
+    """Undoes `register_with`; `registration` is what it returned, or the class if that used the default
+    name."""
     name = registration if isinstance(registration, str) else registration.name
     cast(Host, host).unregister_execution_provider_library(name)

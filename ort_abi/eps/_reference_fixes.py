@@ -45,30 +45,24 @@ class BatchNormalization(OpRun):
 
 
 class Loop(op_loop.Loop):
-    """The evaluator's own does not run without a condition, and stacks scan outputs of two and more dimensions
-    along the wrong axis."""
+    """The evaluator's own does not run without a condition, and stacks scan outputs of two and more
+    dimensions along the wrong axis."""
 
     op_domain = ""
 
-    def _run(
-        self,
-        trip_count: Any,
-        condition: Any,
-        *initial: Any,
-        context: Any = None,
-        attributes: Any = None,
-        **_: Any,
-    ) -> tuple[Any, ...]:
-        body = self.body
-        carried = list(initial)
+    def _run(self, M: Any, cond: Any, *args: Any, **others: Any) -> tuple[Any, ...]:
+        body: Any = vars(self)["body"]
+        run_body: Any = vars(self)["_run_body"]
+        context, attributes = others.get("context"), others.get("attributes")
+        carried = list(args)
         scans: list[list[Any]] = [[] for _ in range(len(body.output_names) - 1 - len(carried))]
-        limit = None if trip_count is None else int(np.asarray(trip_count).reshape(-1)[0])
-        go_on = True if condition is None else bool(np.asarray(condition).reshape(-1)[0])
+        limit = None if M is None else int(np.asarray(M).reshape(-1)[0])
+        go_on = True if cond is None else bool(np.asarray(cond).reshape(-1)[0])
         count = 0
         while go_on and (limit is None or count < limit):
             values = [np.array(count, np.int64), np.array(go_on), *carried]
             feeds = dict(context or {}) | dict(zip(body.input_names, values, strict=True))
-            keep, *results = self._run_body(feeds, attributes=attributes)
+            keep, *results = run_body(feeds, attributes=attributes)
             go_on = bool(np.asarray(keep).reshape(-1)[0])
             carried, scanned = results[: len(carried)], results[len(carried) :]
             for stack, item in zip(scans, scanned, strict=True):

@@ -24,7 +24,8 @@ __all__ = ["ReferenceExecutionProvider"]
 
 
 class ReferenceExecutionProvider(ep.ExecutionProvider):
-    """Claims every node that is left and that the reference evaluator knows, in groups as large as can be fused.
+    """Claims every node that is left and that the reference evaluator knows, in groups as large as can be
+    fused.
 
     If, Loop and Scan are claimed whole, with their subgraphs and the values these capture.
     """
@@ -40,7 +41,8 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
         return ep.partition(graph, _can_run)
 
     def compile(self, graph: Graph) -> Callable[..., Any]:
-        """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see `to_model_proto`)."""
+        """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see
+        `to_model_proto`)."""
         evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=FIXED_OPERATORS)
         names = graph.argument_names
 

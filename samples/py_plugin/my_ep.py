@@ -1,4 +1,4 @@
-"""An execution provider in Python: it runs what it knows with NumPy, as many nodes at once as can be fused."""
+"""An execution provider in Python: runs what it knows with NumPy, as many nodes at once as can be fused."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class MyEp(ep.ExecutionProvider):
         ]
 
         def run(*arrays):
-            values = constants | dict(zip(arguments, arrays))
+            values = constants | dict(zip(arguments, arrays, strict=True))
             for function, inputs, attributes, output in steps:
                 values[output] = function(*(values[name] for name in inputs), **attributes)
             return tuple(values[name] for name in results)

@@ -22,7 +22,8 @@ if hasattr(ort_abi, "InferenceSession"):
     HOSTS["ours"] = ort_abi
 
 OLD_STOCK = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 27)
-"""The stock host lacks OnSessionInitializationEnd, lists of strings for kernels, and loses captured values."""
+"""The stock host lacks OnSessionInitializationEnd, lists of strings for kernels, and loses captured
+values."""
 
 NO_FALLBACK = {"session.disable_cpu_ep_fallback": "1"}
 
@@ -41,7 +42,8 @@ def model(
     opset: int = 18,
     domains: dict[str, int] | None = None,
 ) -> bytes:
-    """A model's bytes. `inputs` and `outputs`: (dtype or TensorProto number, shape) or a TypeProto, by name."""
+    """A model's bytes. `inputs` and `outputs`: (dtype or TensorProto number, shape) or a TypeProto, by
+    name."""
 
     def value(name: str, spec: Any) -> onnx.ValueInfoProto:
         if isinstance(spec, onnx.TypeProto):

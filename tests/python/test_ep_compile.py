@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from ort_abi import ep
 
 A = np.array([1, 2, 3], np.float32)
 B = np.array([4, 5, 6], np.float32)
+W = np.array([10, 20, 30], np.float32)
 SPEC = (np.float32, [3])
 
 
@@ -35,7 +36,7 @@ def chain_model() -> bytes:
         helper.make_node("Add", ["a", "w"], ["t"], name="add"),
         helper.make_node("Mul", ["t", "b"], ["y"], name="mul"),
     ]
-    return model(nodes, {"a": SPEC, "b": SPEC}, {"y": SPEC}, {"w": np.array([10, 20, 30], np.float32)})
+    return model(nodes, {"a": SPEC, "b": SPEC}, {"y": SPEC}, {"w": W})
 
 
 def test_two_nodes_become_one_callable(host: ModuleType) -> None:
@@ -51,7 +52,7 @@ def test_two_nodes_become_one_callable(host: ModuleType) -> None:
             return lambda a, b: (a + w) * b
 
     outputs = run_once(host, Both, chain_model(), {"a": A, "b": B})
-    np.testing.assert_array_equal(outputs[0], (A + [10, 20, 30]) * B)
+    np.testing.assert_array_equal(outputs[0], (A + W) * B)
     assert seen == {"ops": ["Add", "Mul"], "inputs": ["a", "b"]}
 
 
@@ -73,13 +74,13 @@ def test_constants_can_be_passed_at_each_run(host: ModuleType) -> None:
             return run
 
     outputs = run_once(host, Kept, chain_model(), {"a": A, "b": B})
-    np.testing.assert_array_equal(outputs[0], (A + [10, 20, 30]) * B)
+    np.testing.assert_array_equal(outputs[0], (A + W) * B)
 
 
 def test_each_claim_is_compiled(host: ModuleType) -> None:
     class Single(ep.ExecutionProvider):
         name = "SingleExecutionProvider"
-        compiled: list[str] = []
+        compiled: ClassVar[list[str]] = []
 
         def get_capability(self, graph: Any) -> Any:
             return graph.nodes
@@ -93,7 +94,7 @@ def test_each_claim_is_compiled(host: ModuleType) -> None:
             return lambda a: a + w
 
     outputs = run_once(host, Single, chain_model(), {"a": A, "b": B})
-    np.testing.assert_array_equal(outputs[0], (A + [10, 20, 30]) * B)
+    np.testing.assert_array_equal(outputs[0], (A + W) * B)
     assert sorted(Single.compiled) == ["Add", "Mul"]
 
 
@@ -131,7 +132,7 @@ def test_scalars_and_array_likes_are_outputs(host: ModuleType) -> None:
 def test_compile_can_return_a_kernel(host: ModuleType) -> None:
     class InPlace(FuseAll):
         name = "InPlaceExecutionProvider"
-        closed: list[bool] = []
+        closed: ClassVar[list[bool]] = []
 
         def compile(self, graph: Any) -> Any:
             closed = self.closed
@@ -281,12 +282,12 @@ def test_threads_share_a_session(host: ModuleType) -> None:
         session = open_session(host, Slow, mul_model())
         results: list[Any] = [None] * 4
 
-        def work(index: int) -> None:
+        def work(index: int, session: Any) -> None:
             for _ in range(20):
                 feeds = {"a": A * index, "b": B}
                 results[index] = session.run(None, feeds)[0].copy()
 
-        threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+        threads = [threading.Thread(target=work, args=(index, session)) for index in range(4)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
         for index, result in enumerate(results):

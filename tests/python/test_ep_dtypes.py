@@ -74,7 +74,7 @@ def test_strings(host: ModuleType) -> None:
     feed = np.array([["a", ""], ["ü€😀", "long " * 50]], object)
     spec = (TensorProto.STRING, [2, 2])
     (dtype, seen), result = spied(host, spec, spec, feed)
-    assert dtype == object
+    assert dtype == np.dtype(object)
     assert seen.tolist() == feed.tolist() == result.tolist()
 
 

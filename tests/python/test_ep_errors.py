@@ -107,7 +107,7 @@ def test_dynamic_options_error(host: ModuleType) -> None:
     cls = fused(set_dynamic_options=boom)
     with registered(host, cls):
         session = open_session(host, cls, mul_model())
-        with pytest.raises(Exception, match="OrtEp::SetDynamicOptions: .*Boom: it broke here"):
+        with pytest.raises(Exception, match=r"OrtEp::SetDynamicOptions: .*Boom: it broke here"):
             session.set_ep_dynamic_options({"workload": "x"})
         np.testing.assert_array_equal(session.run(None, FEEDS)[0], A * A)
         del session
@@ -210,7 +210,7 @@ def test_not_implemented_keeps_its_code(host: ModuleType) -> None:
     def refuse(a: Any, b: Any) -> Any:
         raise NotImplementedError("no such thing")
 
-    with pytest.raises(Exception, match="NOT_?IMPLEMENTED.*NotImplementedError: no such thing"):
+    with pytest.raises(Exception, match=r"NOT_?IMPLEMENTED.*NotImplementedError: no such thing"):
         run_once(host, fused(compile=lambda self, graph: refuse), mul_model(), FEEDS)
 
 

@@ -140,7 +140,8 @@ name = ep.prepare(Mul)
 check(api.RegisterExecutionProviderLibrary(env, name.encode(), ep.library_path().encode()))
 devices, count = ffi.new("const OrtEpDevice* const**"), ffi.new("size_t*")
 check(api.GetEpDevices(env, devices, count))
-mine = [devices[0][i] for i in range(count[0]) if ffi.string(api.EpDevice_EpName(devices[0][i])).decode() == Mul.name]
+found = [devices[0][i] for i in range(count[0])]
+mine = [device for device in found if ffi.string(api.EpDevice_EpName(device)).decode() == Mul.name]
 options = out("OrtSessionOptions*", api.CreateSessionOptions)
 check(api.AddSessionConfigEntry(options, b"session.disable_cpu_ep_fallback", b"1"))
 chosen = ffi.new("const OrtEpDevice*[]", mine[:1])
@@ -177,7 +178,7 @@ def test_exit_while_a_native_thread_calls_in(host: ModuleType, compile_c: Callab
 def test_callback_in_flight_at_exit_is_waited_for(host: ModuleType, compile_c: Callable[..., Path]) -> None:
     """The exit waits for the callback that is inside."""
     code = (
-        DRIVER.replace("base_function = ", 'Mul.compile = lambda self, graph: slow\nbase_function = ')
+        DRIVER.replace("base_function = ", "Mul.compile = lambda self, graph: slow\nbase_function = ")
         + "time.sleep(0.05)"
     )
     slow = """
