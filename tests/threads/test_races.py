@@ -12,13 +12,13 @@ from abigen import native_build
 
 from ..conftest import CC, ROOT
 from ..oom.test_oom import MODELS, save_model
-from ..test_c import build_program
+from ..support.c_programs import build_program
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the test program and the sample plugin, all under ThreadSanitizer."""
-    library = ROOT / "build" / "native-threads"
+    library = ROOT / "build" / "native-tsan"
     native_build.build(library, native_build.Options(cc=CC, sanitize="thread"))
     folder = tmp_path_factory.mktemp("threads")
     build_program(ROOT / "tests" / "threads" / "race.c", library, folder / "race", sanitize="thread")
