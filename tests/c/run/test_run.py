@@ -158,5 +158,5 @@ def test_program(source: Path, models: Path, tmp_path: Path) -> None:
 
 def test_threads_do_not_race(models: Path, tmp_path: Path) -> None:
     """The same program under ThreadSanitizer."""
-    build("thread", "native-thread", HERE / "test_threads.c", tmp_path / "test_threads")
+    build("thread", "native-tsan", HERE / "test_threads.c", tmp_path / "test_threads")
     run(tmp_path / "test_threads", models)
