@@ -170,6 +170,11 @@ OrtStatus* model_lift_constants(OrtModel* model);
  * where they are plain). Called by model_read. */
 OrtStatus* model_infer_types(OrtModel* model);
 
+/* ---- tensor_drop.c ---- */
+
+/* releases the memory of a tensor of the model, as far as it is the model's; the value then holds nothing. */
+void model_drop_tensor(OrtModel* model, OrtValue* value);
+
 /* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
 
 /* gives (caller releases with graph_view_release; the source must outlive it): a graph of `nodes` (of

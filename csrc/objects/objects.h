@@ -165,6 +165,13 @@ OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryI
 /* keeps alive: each value_retain needs one more value_release. gives back `value`. */
 OrtValue* value_retain(const OrtValue* value);
 void value_release(OrtValue* value);
+/* releases what the value holds. It stays, as one that holds nothing (HasValue says 0, other slots give
+ * errors); nobody may be using it. */
+void value_clear(OrtValue* value);
+/* Makes `view`, whose memory is the caller's, show what `source` holds. borrows all of that until
+ * value_view_close, which leaves a value that holds nothing. */
+void value_view_open(OrtValue* view, const OrtValue* source);
+void value_view_close(OrtValue* view);
 /* Sets a string element; copies. False when out of memory. */
 bool value_set_string(OrtValue* value, size_t index, const char* text, size_t length);
 /* "float[2,3]": for messages. gives (caller releases with mem_free). */
@@ -185,11 +192,20 @@ typedef struct DimensionOverride {
   int64_t value;
 } DimensionOverride;
 
+/* How a session that was given no EP chooses some. */
+typedef struct EpPolicy {
+  bool is_set;
+  OrtExecutionProviderDevicePolicy policy;
+  EpSelectionDelegate delegate; /* the client's; NULL: `policy` decides */
+  void* delegate_state;         /* borrowed: the client keeps it alive */
+} EpPolicy;
+
 struct OrtSessionOptions {
   OrtKeyValuePairs* config; /* session config entries, EP options as "ep.<lower-case EP name>.<key>" */
   EpSelection* eps;         /* in the user's order */
   size_t ep_count, ep_capacity;
   const OrtEnv* env; /* of the EP devices; NULL without any */
+  EpPolicy ep_policy;
   DimensionOverride* overrides;
   size_t override_count, override_capacity;
   char** initializer_names;      /* AddInitializer */

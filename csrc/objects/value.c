@@ -164,10 +164,19 @@ OrtValue* value_retain(const OrtValue* value) {
   return shared;
 }
 
-void value_release(OrtValue* value) {
-  if (value == NULL) return;
-  /* The last holder needs no read-modify-write: nobody else is left to race with. */
-  if (atomic_load(&value->references) != 1 && atomic_fetch_sub(&value->references, 1) != 1) return;
+/* A value that holds nothing. */
+static void value_blank(OrtValue* value) {
+  value->kind = ONNX_TYPE_UNKNOWN;
+  value->element_type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  value->rank = value->element_count = value->size_bytes = 0;
+  value->dims = value->inline_dims;
+  value->data = value->held = NULL;
+  value->memory = &memory_info_cpu;
+  value->own_memory = NULL;
+  value->allocator = NULL;
+}
+
+void value_clear(OrtValue* value) {
   if (value->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && value->data != NULL) {
     StringElement* strings = value->data;
     for (size_t i = 0; i < value->element_count; i++) mem_free(strings[i].text);
@@ -176,7 +185,32 @@ void value_release(OrtValue* value) {
   if (value->dims != value->inline_dims) mem_free(value->dims);
   memory_info_release(value->own_memory);
   allocator_drop(value->held); /* last: until here the allocator's library is there */
+  value_blank(value);
+}
+
+void value_release(OrtValue* value) {
+  if (value == NULL) return;
+  /* The last holder needs no read-modify-write: nobody else is left to race with. */
+  if (atomic_load(&value->references) != 1 && atomic_fetch_sub(&value->references, 1) != 1) return;
+  value_clear(value);
   mem_free(value);
+}
+
+void value_view_open(OrtValue* view, const OrtValue* source) {
+  value_blank(view);
+  view->kind = source->kind;
+  view->element_type = source->element_type;
+  view->rank = source->rank;
+  view->dims = source->dims;
+  view->element_count = source->element_count;
+  view->size_bytes = source->size_bytes;
+  view->data = source->data;
+  view->memory = source->memory;
+  atomic_init(&view->references, 1);
+}
+
+void value_view_close(OrtValue* view) {
+  value_blank(view);
 }
 
 char* value_type_text(const OrtValue* value) {
@@ -249,11 +283,11 @@ OrtStatus* ORT_API_CALL api_IsSparseTensor(const OrtValue* value, int* out) {
   return NULL;
 }
 
-/* Every value that exists holds something: optional values without content are not made yet. */
+/* A weight that its kernel packed holds nothing any more. */
 OrtStatus* ORT_API_CALL api_HasValue(const OrtValue* value, int* out) {
   REQUIRE_ARG(value);
   REQUIRE_ARG(out);
-  *out = 1;
+  *out = value->kind != ONNX_TYPE_UNKNOWN;
   return NULL;
 }
 
@@ -264,7 +298,16 @@ OrtStatus* ORT_API_CALL api_GetValueType(const OrtValue* value, ONNXType* out) {
   return NULL;
 }
 
+static OrtStatus* refuse_empty(const OrtValue* value, const char* slot) {
+  if (value->kind != ONNX_TYPE_UNKNOWN) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT,
+                    "%s: the value holds nothing: a weight that its kernel packed, or one that was lent for "
+                    "a call that is over",
+                    slot);
+}
+
 static OrtStatus* refuse_strings(const OrtValue* value, const char* slot) {
+  TRY(refuse_empty(value, slot));
   if (value->element_type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return NULL;
   return status_new(ORT_NOT_IMPLEMENTED, "%s: a string tensor has no plain data; use the StringTensor slots",
                     slot);
@@ -334,6 +377,7 @@ const OrtMemoryDevice* ORT_API_CALL api_Value_GetMemoryDevice(const OrtValue* va
 OrtStatus* ORT_API_CALL api_GetTensorTypeAndShape(const OrtValue* value, OrtTensorTypeAndShapeInfo** out) {
   REQUIRE_ARG(value);
   REQUIRE_ARG(out);
+  TRY(refuse_empty(value, "GetTensorTypeAndShape"));
   OrtTensorTypeAndShapeInfo* info =
       shape_info_new(NULL, value->element_type, true, value->rank, value->dims, NULL);
   if (info == NULL) return status_no_memory();
@@ -350,6 +394,7 @@ OrtStatus* ORT_API_CALL api_GetTensorElementTypeAndShapeDataReference(const OrtV
   REQUIRE_ARG(elem_type);
   REQUIRE_ARG(shape_data);
   REQUIRE_ARG(shape_data_count);
+  TRY(refuse_empty(value, "GetTensorElementTypeAndShapeDataReference"));
   *elem_type = value->element_type;
   *shape_data = value->rank != 0 ? value->dims : NULL;
   *shape_data_count = value->rank;
@@ -360,6 +405,7 @@ OrtStatus* ORT_API_CALL api_GetTensorElementTypeAndShapeDataReference(const OrtV
 OrtStatus* ORT_API_CALL api_GetTypeInfo(const OrtValue* value, OrtTypeInfo** out) {
   REQUIRE_ARG(value);
   REQUIRE_ARG(out);
+  TRY(refuse_empty(value, "GetTypeInfo"));
   OrtTypeInfo* info =
       type_info_new_tensor(NULL, ONNX_TYPE_TENSOR,
                            shape_info_new(NULL, value->element_type, true, value->rank, value->dims, NULL));

@@ -119,6 +119,7 @@ struct Unit {
   const KernelEntry* kernel_entry;
   OrtKernelInfo* kernel_info; /* in the session's arena */
   OrtKernelImpl* kernel;
+  bool* packed_inputs; /* which inputs the kernel packed; NULL: none */
 };
 
 /* What an EP fills in while it is asked about one graph. */
@@ -151,6 +152,33 @@ OrtStatus* graph_order(const OrtGraph* graph, OrtNode** order, size_t* order_cou
 /* Compiles the claimed groups, creates states and kernels. Errors name EP, node and op. */
 OrtStatus* compile_units(OrtSession* session);
 void unit_close(Unit* unit); /* releases state and kernel */
+
+/* ---- prepacked_container.c: packed weights that kernels share ---- */
+
+/* The buffers of one packed weight; memory of the CPU allocator. */
+typedef struct PackedBuffers {
+  void** data; /* one block with `sizes` */
+  size_t* sizes;
+  size_t count;
+} PackedBuffers;
+/* takes the buffers on success; copies the arrays. */
+OrtStatus* packed_buffers_copy(void* const* data, const size_t* sizes, size_t count, PackedBuffers* out);
+void packed_buffers_release(PackedBuffers* buffers); /* releases */
+
+/* gives (caller releases with packed_container_release); NULL: no memory. */
+OrtPrepackedWeightsContainer* packed_container_new(void);
+/* keeps alive; NULL is fine. gives back `container`. */
+OrtPrepackedWeightsContainer* packed_container_retain(OrtPrepackedWeightsContainer* container);
+void packed_container_release(OrtPrepackedWeightsContainer* container); /* NULL is fine */
+/* takes `buffers`, also on failure. *out: the buffers of an equal weight that the same operator packed
+ * before, or these. borrows: as long as the container. Any thread. */
+OrtStatus* packed_container_share(OrtPrepackedWeightsContainer* container, const OrtNode* node,
+                                  PackedBuffers* buffers, const PackedBuffers** out);
+
+/* ---- prepack.c ---- */
+
+/* Lets kernels pack their constant inputs, and releases initializers that nobody reads after that. */
+OrtStatus* prepack_weights(OrtSession* session);
 
 /* ---- kernel_info.c ---- */
 
@@ -283,6 +311,7 @@ struct OrtSession {
   Unit** units; /* those that run, in the order of their claims */
   size_t unit_count, unit_capacity;
   size_t claim_count;
+  OrtPrepackedWeightsContainer* packed_weights; /* a reference; NULL: kernels do not share */
   Plan plan;
   bool records_assignment;
   AssignmentInfo assignment;

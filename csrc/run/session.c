@@ -117,11 +117,13 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   TRY(session_adapt_model(session));
   TRY(model_lift_constants(session->model));
   TRY(check_cancelled(user_options));
+  TRY(selection_policy_apply(session->env, session->model, session->options));
   TRY(add_eps(session));
   TRY(hash_model(session));
   TRY(partition_model(session));
   TRY(check_cancelled(user_options));
   TRY(compile_units(session));
+  TRY(prepack_weights(session));
   TRY(plan_build(session));
   if (session->records_assignment) TRY(assignment_record(session));
   if (session->has_run_hooks) TRY(api_CreateRunOptions(&session->default_run_options));
@@ -133,6 +135,7 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
 static void session_free(OrtSession* session) {
   for (size_t i = 0; i < SESSION_FRAMES; i++) frame_free(session->frames[i]);
   for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
+  packed_container_release(session->packed_weights);
   for (size_t i = session->ep_count; i-- > 0;) session_ep_close(&session->eps[i]);
   name_map_release(&session->plan.input_names);
   name_map_release(&session->plan.output_names);
@@ -146,8 +149,9 @@ static void session_free(OrtSession* session) {
   mem_free(session);
 }
 
+/* `container`: what kernels share packed weights in, or NULL. keeps it alive. */
 static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtSessionOptions* options,
-                              OrtSession** out) {
+                              OrtPrepackedWeightsContainer* container, OrtSession** out) {
   OrtSession* session = mem_calloc(1, sizeof *session);
   OrtSessionOptions* own_options = session_options_copy(options);
   if (session == NULL || own_options == NULL) {
@@ -158,6 +162,7 @@ static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtS
   session->env = (OrtEnv*)env;
   env_retain(session->env);
   session->options = own_options;
+  session->packed_weights = packed_container_retain(container);
   pthread_mutex_init(&session->serial, NULL);
   set_logger(session);
   session->records_assignment =
@@ -183,7 +188,7 @@ OrtStatus* ORT_API_CALL api_CreateSession(const OrtEnv* env, const ORTCHAR_T* mo
   REQUIRE_ARG(model_path);
   REQUIRE_ARG(out);
   ModelSource source = {.path = model_path};
-  return session_new(env, &source, options, out);
+  return session_new(env, &source, options, NULL, out);
 }
 
 /* gives (caller releases with ReleaseSession). copies `model_data`; borrows it until the session is released
@@ -195,7 +200,32 @@ OrtStatus* ORT_API_CALL api_CreateSessionFromArray(const OrtEnv* env, const void
   REQUIRE_ARG(model_data);
   REQUIRE_ARG(out);
   ModelSource source = {.data = model_data, .size = model_data_length};
-  return session_new(env, &source, options, out);
+  return session_new(env, &source, options, NULL, out);
+}
+
+/* gives (caller releases with ReleaseSession). keeps alive the container, in which equal packed weights are
+ * shared with its other sessions. */
+OrtStatus* ORT_API_CALL api_CreateSessionWithPrepackedWeightsContainer(
+    const OrtEnv* env, const ORTCHAR_T* model_path, const OrtSessionOptions* options,
+    OrtPrepackedWeightsContainer* prepacked_weights_container, OrtSession** out) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(model_path);
+  REQUIRE_ARG(prepacked_weights_container);
+  REQUIRE_ARG(out);
+  ModelSource source = {.path = model_path};
+  return session_new(env, &source, options, prepacked_weights_container, out);
+}
+
+/* gives (caller releases with ReleaseSession). As CreateSessionFromArray, and keeps alive the container. */
+OrtStatus* ORT_API_CALL api_CreateSessionFromArrayWithPrepackedWeightsContainer(
+    const OrtEnv* env, const void* model_data, size_t model_data_length, const OrtSessionOptions* options,
+    OrtPrepackedWeightsContainer* prepacked_weights_container, OrtSession** out) {
+  TRY(env_check(env, __func__));
+  REQUIRE_ARG(model_data);
+  REQUIRE_ARG(prepacked_weights_container);
+  REQUIRE_ARG(out);
+  ModelSource source = {.data = model_data, .size = model_data_length};
+  return session_new(env, &source, options, prepacked_weights_container, out);
 }
 
 void ORT_API_CALL api_ReleaseSession(OrtSession* input) {

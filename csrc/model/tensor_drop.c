@@ -1,0 +1,49 @@
+/* Gives back the memory of a tensor that nobody reads any more, while its model lives on. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "model/reader.h"
+
+/* Tensors of fewer bytes stay: they fill no page, or hardly one. */
+#define SMALLEST_DROP 65536
+
+static bool overlaps(const OrtValue* value, const char* begin, const char* end) {
+  const char* data = value->data;
+  return data != NULL && data < end && data + value->size_bytes > begin;
+}
+
+/* True if other tensors show a part of the same bytes: those of a function that is called twice. */
+static bool is_shown_twice(const OrtModel* model, const OrtValue* value) {
+  const char* begin = value->data;
+  for (size_t i = 0; i < model->value_count; i++) {
+    const OrtValue* other = model->values[i];
+    if (other != value && other->size_bytes != 0 && overlaps(other, begin, begin + value->size_bytes))
+      return true;
+  }
+  return false;
+}
+
+static const Mapping* mapping_of(const OrtModel* model, const char* data) {
+  const Mapping* mapping = model->mappings;
+  while (mapping != NULL &&
+         (data < (const char*)mapping->data || data >= (const char*)mapping->data + mapping->size))
+    mapping = mapping->next;
+  return mapping;
+}
+
+/* Pages that belong to the tensor alone. Those of a file can be read again; the others become zeros. */
+static void drop_pages(const OrtModel* model, const OrtValue* value) {
+  const Mapping* mapping = mapping_of(model, value->data);
+  if (mapping == NULL) return; /* the caller's bytes */
+  if (mapping->is_heap && is_shown_twice(model, value)) return;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = ((uintptr_t)value->data + page - 1) / page * page;
+  uintptr_t end = ((uintptr_t)value->data + value->size_bytes) / page * page;
+  if (begin < end)
+    madvise((void*)begin, end - begin, MADV_DONTNEED); /* a failure leaves them where they are */
+}
+
+void model_drop_tensor(OrtModel* model, OrtValue* value) {
+  if (value->allocator == NULL && value->size_bytes >= SMALLEST_DROP) drop_pages(model, value);
+  value_clear(value);
+}
