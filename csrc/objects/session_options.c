@@ -89,6 +89,7 @@ OrtSessionOptions* session_options_copy(const OrtSessionOptions* options) {
     copy->config = config;
   }
   copy->env = options->env;
+  copy->ep_policy = options->ep_policy;
   copy->log_severity = options->log_severity;
   copy->log_verbosity = options->log_verbosity;
   copy->optimization_level = options->optimization_level;

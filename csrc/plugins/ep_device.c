@@ -296,30 +296,38 @@ static OrtStatus* check_devices(OrtEnv* env, const OrtEpDevice* const* devices, 
 
 /* Sets "ep.<EP name in lower case>.<key>". */
 static OrtStatus* set_ep_option(OrtKeyValuePairs* config, const char* ep_name, const char* key,
-                                const char* value) {
+                                const char* value, bool replaces) {
   char* full_key = str_format("ep.%s.%s", ep_name, key);
   if (full_key == NULL) return status_no_memory();
   for (char* c = full_key + 3; c < full_key + 3 + strlen(ep_name); c++) *c = (char)tolower((unsigned char)*c);
-  bool is_set = key_values_set(config, full_key, value);
+  bool is_set = !replaces && key_values_get(config, full_key) != NULL;
+  is_set = is_set || key_values_set(config, full_key, value);
   mem_free(full_key);
   return is_set ? NULL : status_no_memory();
+}
+
+static OrtStatus* set_default_options(OrtKeyValuePairs* config, const OrtEpDevice* device, bool replaces) {
+  const OrtKeyValuePairs* defaults = device->ep_options;
+  for (size_t i = 0; i < defaults->count; i++)
+    TRY(set_ep_option(config, device->ep_name, defaults->keys[i], defaults->values[i], replaces));
+  return NULL;
+}
+
+OrtStatus* ep_device_default_options(const OrtEpDevice* device, OrtKeyValuePairs* config) {
+  return set_default_options(config, device, false);
 }
 
 /* The devices' own options first, so that the caller's win. */
 static OrtStatus* set_ep_options(OrtKeyValuePairs* config, const OrtEpDevice* const* devices, size_t count,
                                  const char* const* keys, const char* const* values, size_t option_count) {
-  for (size_t i = 0; i < count; i++) {
-    const OrtKeyValuePairs* defaults = devices[i]->ep_options;
-    for (size_t j = 0; j < defaults->count; j++)
-      TRY(set_ep_option(config, devices[i]->ep_name, defaults->keys[j], defaults->values[j]));
-  }
+  for (size_t i = 0; i < count; i++) TRY(set_default_options(config, devices[i], true));
   for (size_t i = 0; i < option_count; i++) {
     if (keys[i] == NULL) continue; /* as stock ORT */
     if (values[i] == NULL)
       return status_new(ORT_INVALID_ARGUMENT,
                         "SessionOptionsAppendExecutionProvider_V2: the value of option '%s' for %s is NULL",
                         keys[i], devices[0]->ep_name);
-    TRY(set_ep_option(config, devices[0]->ep_name, keys[i], values[i]));
+    TRY(set_ep_option(config, devices[0]->ep_name, keys[i], values[i], true));
   }
   return NULL;
 }

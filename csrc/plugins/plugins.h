@@ -65,6 +65,14 @@ OrtStatus* ep_device_check(OrtEnv* env, const OrtEpDevice* device, const char* s
  * UnregisterExecutionProviderLibrary is refused. What a session calls for every device it runs on. */
 OrtStatus* ep_device_use(OrtEnv* env, const OrtEpDevice* device, const char* slot);
 void ep_device_unuse(const OrtEpDevice* device);
+/* Sets the options that the EP gave the device, as far as the configuration does not have them yet. */
+OrtStatus* ep_device_default_options(const OrtEpDevice* device, OrtKeyValuePairs* config);
+
+/* ---- selection_policy.c ---- */
+
+/* Chooses EPs for a session and adds them to `options`, which are the session's own, unless there are some or
+ * the options have no policy. The application's delegate is called once, with the model's metadata. */
+OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSessionOptions* options);
 
 /* ---- plugin_load.c ---- */
 
