@@ -187,6 +187,7 @@ OrtStatus* read_node_inputs(Reader* reader, const PendingNode* pending) {
   FunctionScope* around = reader->scope;
   reader->scope = pending->scope;
   OrtStatus* status = read_node_parts(reader, &pending->field, pending->node);
+  if (status == NULL) status = check_node(pending->node);
   reader->scope = around;
   return status != NULL ? node_error(pending->node, status) : NULL;
 }

@@ -138,6 +138,12 @@ OrtStatus* read_node_inputs(Reader* reader, const PendingNode* pending);
 OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node, OrtOpAttr* out,
                           bool* is_present);
 
+/* ---- node_check.c ---- */
+
+/* ORT_INVALID_GRAPH when inputs, outputs or attributes are not what the operator's schema says. Operators
+ * without a schema may have any. */
+OrtStatus* check_node(const OrtNode* node);
+
 /* ---- onnx_function.c ---- */
 
 /* Remembers a FunctionProto. */

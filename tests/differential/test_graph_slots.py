@@ -364,7 +364,7 @@ def nested_ifs(depth: int) -> bytes:
     for _ in range(depth - 1):
         branch = [Field(1, BYTES, data=b"then_branch"), Field(20, VARINT, value=AttributeProto.GRAPH)]
         branch.append(Field(6, BYTES, data=body + parts.SerializeToString()))
-        node = helper.make_node("If", ["c"], ["y"]).SerializeToString()
+        node = helper.make_node("Own", ["c"], ["y"], domain="own").SerializeToString()
         node += serialize([Field(5, BYTES, data=serialize(branch))])
         body = serialize([Field(1, BYTES, data=node)])
     parts.input.extend([info("x"), helper.make_tensor_value_info("c", TensorProto.BOOL, [1])])
@@ -387,6 +387,34 @@ def test_types_that_are_too_deep_are_refused(read: Read) -> None:
     deep = model([], [], [])
     deep.graph.input.append(helper.make_value_info("x", proto))
     refused(read, deep, INVALID_GRAPH, "'x'", "32")
+
+
+@pytest.mark.parametrize(
+    ("node", "part"),
+    [
+        (helper.make_node("Add", ["x"], ["y"], "n"), "1 inputs, the operator takes 2 to 2"),
+        (helper.make_node("Neg", ["x", "x"], ["y"], "n"), "2 inputs, the operator takes 1 to 1"),
+        (helper.make_node("Concat", [], ["y"], "n", axis=0), "0 inputs, the operator needs at least 1"),
+        (helper.make_node("Neg", ["x"], ["y", "z"], "n"), "2 outputs, the operator takes 1 to 1"),
+        (helper.make_node("Add", ["x", ""], ["y"], "n"), "input 1 'B' is missing"),
+        (helper.make_node("Neg", ["x"], ["y"], "n", alpha=1.0), "no attribute 'alpha'"),
+        (
+            helper.make_node("Elu", ["x"], ["y"], "n", alpha=1),
+            "'alpha' has ONNX type 2, the operator's has 1",
+        ),
+        (helper.make_node("Concat", ["x"], ["y"], "n"), "lacks the attribute 'axis'"),
+        (helper.make_node("Upsample", ["x", "x"], ["y"], "n"), "deprecated since version 10"),
+    ],
+)
+def test_nodes_that_their_operator_does_not_allow_are_refused(
+    read: Read, node: onnx.NodeProto, part: str
+) -> None:
+    refused(read, model([node], ["x"], ["y"]), INVALID_GRAPH, f"'n' ({node.op_type})", part)
+
+
+def test_attributes_of_other_tools_are_left_alone(read: Read) -> None:
+    node = helper.make_node("Neg", ["x"], ["y"], "n", __of_a_tool=1)
+    assert read(model([node], ["x"], ["y"])).graph()["nodes"][0]["attributes"] == {"__of_a_tool": ("INT", 1)}
 
 
 def test_models_without_versions_are_refused(read: Read) -> None:

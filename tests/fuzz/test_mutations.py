@@ -24,7 +24,7 @@ GENERATED = [
     "test_optional_get_element_sequence",
     "test_constant_pad",
 ]
-HANG_SECONDS = 300
+HANG_SECONDS = 900
 
 
 def many_types_model() -> onnx.ModelProto:
