@@ -105,10 +105,59 @@ static void test_sessions_come_and_go_on_threads(void) {
   CHECK(good_runs == THREADS * 5 * RUNS);
 }
 
+typedef struct Answer {
+  pthread_mutex_t mutex;
+  pthread_cond_t came;
+  bool is_there;
+  OrtStatus* status;
+} Answer;
+
+static void ORT_API_CALL take_answer(void* user_data, OrtValue** outputs, size_t count, OrtStatus* status) {
+  Answer* answer = user_data;
+  (void)outputs;
+  (void)count;
+  pthread_mutex_lock(&answer->mutex);
+  answer->is_there = true;
+  answer->status = status;
+  pthread_cond_signal(&answer->came);
+  pthread_mutex_unlock(&answer->mutex);
+}
+
+/* gives (caller releases with ReleaseStatus): what the run came to. */
+static OrtStatus* run_async(OrtSession* session, const char* input, const OrtValue* x, OrtValue** y) {
+  Answer answer = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NULL};
+  const char* output = "y";
+  if (!CHECK_OK(api()->RunAsync(session, NULL, &input, &x, 1, &output, 1, y, take_answer, &answer)))
+    return NULL;
+  pthread_mutex_lock(&answer.mutex);
+  while (!answer.is_there) pthread_cond_wait(&answer.came, &answer.mutex);
+  pthread_mutex_unlock(&answer.mutex);
+  return answer.status;
+}
+
+static void test_a_run_can_be_asynchronous(void) {
+  reset();
+  control->claims[0] = "fuse add mul relu";
+  OrtSession* session = new_session("chain", 1, NO_FALLBACK);
+  OrtValue *x = new_floats(2, two_by_three), *y = NULL;
+  CHECK_OK(run_async(session, "x", x, &y));
+  CHECK(floats(y)[5] == 30);
+  api()->ReleaseValue(y);
+  y = NULL;
+  CHECK_FAILS(run_async(session, "q", x, &y), ORT_INVALID_ARGUMENT, "no input 'q'");
+  const char *input = "x", *output = "y";
+  CHECK_FAILS(
+      api()->RunAsync(session, NULL, &input, (const OrtValue* const*)&x, 1, &output, 1, &y, NULL, NULL),
+      ORT_INVALID_ARGUMENT, "'run_async_callback'");
+  api()->ReleaseValue(x);
+  api()->ReleaseSession(session);
+}
+
 int main(int argc, char** argv) {
   if (!open_env(argc, argv)) return finish();
   RUN(test_threads_share_a_session);
   RUN(test_an_ep_that_is_not_concurrent_runs_one_at_a_time);
   RUN(test_sessions_come_and_go_on_threads);
+  RUN(test_a_run_can_be_asynchronous);
   return close_env();
 }
