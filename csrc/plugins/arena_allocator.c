@@ -174,22 +174,33 @@ static void* hand_out(ArenaAllocator* arena, Chunk* chunk, size_t size, size_t r
 
 /* ---- Extending ---- */
 
+/* The size of a region for `size` by the strategy of doubling. */
+static size_t doubled_size(const ArenaAllocator* arena, size_t size) {
+  size_t limit = (size_t)arena->config.max_power_of_two_extend_bytes, region_size = arena->next_region_size;
+  while (region_size < size && region_size < limit) region_size *= 2;
+  return region_size < size ? size : region_size;
+}
+
 /* Takes as many bytes off the budget as a new region for `size` shall have; 0: there are not enough. */
 static size_t plan_region(ArenaAllocator* arena, size_t size) {
   size_t left = arena->config.max_mem - (size_t)arena->statistics.total;
   size_t region_size = size;
   if (size > left) return 0;
-  if (arena->config.extend_strategy == ARENA_NEXT_POWER_OF_TWO) {
-    size_t limit = (size_t)arena->config.max_power_of_two_extend_bytes;
-    while (arena->next_region_size < size && arena->next_region_size < limit) arena->next_region_size *= 2;
-    if (arena->next_region_size > region_size) region_size = arena->next_region_size;
-    if (arena->next_region_size < limit) arena->next_region_size *= 2;
-  } else if (arena->regions == NULL && region_size < (size_t)arena->config.initial_chunk_size_bytes) {
+  if (arena->config.extend_strategy == ARENA_NEXT_POWER_OF_TWO)
+    region_size = doubled_size(arena, size);
+  else if (arena->regions == NULL && region_size < (size_t)arena->config.initial_chunk_size_bytes)
     region_size = (size_t)arena->config.initial_chunk_size_bytes;
-  }
   region_size = (region_size < left ? region_size : left) / GRANULE * GRANULE;
   arena->statistics.total += region_size;
   return region_size;
+}
+
+static void add_region(ArenaAllocator* arena, Chunk* chunk, char* address, size_t size, size_t planned) {
+  *chunk = (Chunk){.address = address, .size = size, .next_region = arena->regions};
+  arena->regions = chunk;
+  arena->statistics.extensions++;
+  if (arena->next_region_size <= planned && planned < (size_t)arena->config.max_power_of_two_extend_bytes)
+    arena->next_region_size = 2 * planned;
 }
 
 /* A new region from the plain allocator, in no list; smaller than planned if that cannot give so much. NULL:
@@ -209,17 +220,11 @@ static Chunk* extend(ArenaAllocator* arena, size_t size) {
   }
   pthread_mutex_lock(&arena->mutex);
   arena->statistics.total -= address != NULL ? planned - region_size : planned;
-  if (address != NULL) {
-    *chunk = (Chunk){.address = address, .size = region_size, .next_region = arena->regions};
-    arena->regions = chunk;
-    arena->statistics.extensions++;
-  }
+  if (address != NULL) add_region(arena, chunk, address, region_size, planned);
   pthread_mutex_unlock(&arena->mutex);
-  if (address == NULL) {
-    mem_free(chunk);
-    return NULL;
-  }
-  return chunk;
+  if (address != NULL) return chunk;
+  mem_free(chunk);
+  return NULL;
 }
 
 static void* take(ArenaAllocator* arena, size_t requested, const OrtSyncStream* stream) {
