@@ -1,4 +1,4 @@
-/* NodeProto and AttributeProto. A node is read twice: its outputs first, because its inputs and subgraphs may
+/* NodeProto. A node is read twice: its outputs first, because its inputs and subgraphs may
  * use any value of the graph, wherever in the file that is made. */
 #include <string.h>
 

@@ -118,16 +118,20 @@ static void infer_subgraph_inputs(TypeInfer* infer, const OrtNode* node, OrtGrap
     subgraph->captured[i]->type = subgraph->captured[i]->outer->type;
   bool is_loop = strcmp(node->op_type, "Loop") == 0;
   bool is_scan = strcmp(node->op_type, "Scan") == 0;
-  if (node->domain[0] != '\0' || (!is_loop && !is_scan)) return;
+  bool is_map = strcmp(node->op_type, "SequenceMap") == 0; /* the body gets one element of each sequence */
+  if (node->domain[0] != '\0' || (!is_loop && !is_scan && !is_map)) return;
   size_t shift = is_scan && node->since_version < 9; /* that one has sequence lengths as input 0 */
   for (size_t i = 0; i < subgraph->input_count; i++) {
     OrtValueInfo* input = subgraph->inputs[i];
+    const OrtTypeInfo* given = infer_input(node, i + shift);
     if (input->type != NULL) continue;
     if (is_loop && i < 2)
       input->type = infer_tensor(
           infer, i == 0 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL);
+    else if (is_map && given != NULL && given->kind == ONNX_TYPE_SEQUENCE)
+      input->type = infer_without_shape(infer, given->sequence.element);
     else
-      input->type = infer_without_shape(infer, infer_input(node, i + shift));
+      input->type = infer_without_shape(infer, given);
   }
 }
 

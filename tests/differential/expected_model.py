@@ -195,7 +195,7 @@ def without_shapes(known: Any) -> Any:
 
 
 def without_types(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy that states no types but those of its inputs and initializers, in subgraphs too."""
+    """A copy that states no types but those of its main graph's inputs and of initializers."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     _forget_types(copy.graph)
@@ -209,4 +209,6 @@ def _forget_types(proto: onnx.GraphProto) -> None:
     for node in proto.node:
         for item in node.attribute:
             if item.type == AttributeProto.GRAPH:
+                for value in item.g.input:
+                    value.ClearField("type")
                 _forget_types(item.g)
