@@ -113,7 +113,7 @@ class _Scope:
         found = self.objects.get(key)
         if found is None:
             found = self.objects[key] = cls(self, pointer)
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 class _Object:

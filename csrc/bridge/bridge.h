@@ -76,7 +76,8 @@ typedef struct BridgeOutput {
   size_t rank;
   const int64_t* dims;
   int dtype;
-  int absent; /* out: nobody uses this output */
+  int absent;  /* out: nobody uses this output */
+  int checked; /* the host's output has this type and is in CPU memory: asked once */
 } BridgeOutput;
 
 typedef struct BridgeFactoryInfo {
@@ -92,6 +93,10 @@ uint64_t bridge_unreported_errors(void);
 void bridge_fail(BridgeCall* call, int code, const char* text);
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
                        const char* version, uint32_t vendor_id);
+OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
+                                 const OrtKeyValuePairs* model_metadata,
+                                 const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
+                                 size_t max_selected, size_t* num_selected, void* state);
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output);
 int64_t bridge_output(BridgeRun* run, BridgeOutput* output);
@@ -127,8 +132,8 @@ void bridge_compute_info_free(OrtNodeComputeInfo* info);
 bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same);
 void bridge_run_clear(BridgeRun* run);
 
-/* Written in Python (ort_abi/ep/_callbacks.py). All return 1 for success: 0 is what comes back when an
- * exception escapes or when no Python code is attached, and must never read as success. */
+/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/_selection.py). All return 1 for success: 0 is what
+ * comes back when an exception escapes or when no Python code is attached, and must never read as success. */
 int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
                              BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,
@@ -137,6 +142,10 @@ int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory
 int bridge_py_create_ep(BridgeCall* call, uint64_t factory, const OrtHardwareDevice* const* devices,
                         size_t num_devices, const OrtSessionOptions* options, const OrtLogger* logger,
                         uint64_t* id, uint32_t* features);
+int bridge_py_select_devices(BridgeCall* call, uint64_t delegate, const OrtEpDevice** devices,
+                             size_t num_devices, const OrtKeyValuePairs* model_metadata,
+                             const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
+                             size_t max_selected, size_t* num_selected);
 int bridge_py_get_capability(BridgeCall* call, uint64_t ep, const OrtGraph* graph,
                              OrtEpGraphSupportInfo* info);
 int bridge_py_compile(BridgeCall* call, uint64_t ep, const OrtGraph** graphs, const OrtNode** fused_nodes,

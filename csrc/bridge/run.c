@@ -51,6 +51,23 @@ static bool in_cpu_memory(BridgeRun* run, const OrtValue* value, bool* yes) {
   return true;
 }
 
+/* True if the run before had this type and address for the input that comes next: then it is in CPU memory as
+ * it was, a host does not change the device of an input. */
+static bool known_in_cpu_memory(const BridgeRun* run, int64_t type, const void* data) {
+  const int64_t* before = run->previous + run->flat_len;
+  if (!data || run->flat_len + BRIDGE_INPUT_HEADER > run->previous_len) return false;
+  return before[0] == type && before[1] == (int64_t)(intptr_t)data && !before[2];
+}
+
+/* Type, address and memory of a tensor. */
+static bool gather_tensor(BridgeRun* run, const OrtValue* value, int64_t type, const void** data, bool* cpu) {
+  const OrtApi* api = run->call.host->api;
+  if (type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && !succeeded(run, api->GetTensorData(value, data))) {
+    return false;
+  }
+  return known_in_cpu_memory(run, type, *data) || in_cpu_memory(run, value, cpu);
+}
+
 /* Appends one input. cacheable is cleared if equal numbers do not mean equal Python values. */
 static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable) {
   const OrtApi* api = run->call.host->api;
@@ -62,15 +79,12 @@ static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable)
   int64_t kind = 0;
   if (value) {
     OrtStatus* status = api->GetTensorElementTypeAndShapeDataReference(value, &type, &dims, &rank);
+    kind = status ? -1 : (int64_t)type;
     if (status) {
       api->ReleaseStatus(status);
-      kind = -1;
-    } else {
-      kind = type;
-      if (!in_cpu_memory(run, value, &cpu)) return false;
-      if (type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && !succeeded(run, api->GetTensorData(value, &data))) {
-        return false;
-      }
+      rank = 0;
+    } else if (!gather_tensor(run, value, kind, &data, &cpu)) {
+      return false;
     }
   }
   if (kind == -1 || kind == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) *cacheable = false;
@@ -135,7 +149,7 @@ OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
     return NULL;
   }
   output->absent = !value;
-  if (!value) return NULL;
+  if (!value || output->checked) return value;
   if (!succeeded(run, api->GetTensorElementTypeAndShapeDataReference(value, &type, &dims, &rank)))
     return NULL;
   if (output->dtype == 0) output->dtype = (int)type;
@@ -145,6 +159,7 @@ OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
   }
   if (!in_cpu_memory(run, value, &cpu)) return NULL;
   if (!cpu) bridge_fail(&run->call, ORT_NOT_IMPLEMENTED, "the output is not in CPU memory");
+  output->checked = cpu;
   return cpu ? value : NULL;
 }
 

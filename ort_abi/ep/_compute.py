@@ -35,6 +35,7 @@ _HEADER: int = lib.BRIDGE_INPUT_HEADER
 _NOT_A_TENSOR = -1
 _from_buffer = ffi.from_buffer
 _put = lib.bridge_put
+_ndarray = np.ndarray
 
 
 class NodeInfo:
@@ -64,36 +65,33 @@ class _Views:
     An array without a root owns its elements: nothing to watch.
     """
 
-    __slots__ = ("_expected", "_indices", "_watched", "cacheable", "outer")
+    __slots__ = ("_indices", "cacheable", "expected", "outer", "watched")
 
     def __init__(self, outer: list[Array | None], roots: list[Array | None], cacheable: bool = True) -> None:
         self.outer = tuple(outer)
         self.cacheable = cacheable
         self._indices = [index for index, root in enumerate(roots) if root is not None]
-        self._watched = [outer[index] for index in self._indices] + [roots[index] for index in self._indices]
-        self._expected: list[int] = []
+        self.watched = [outer[index] for index in self._indices] + [roots[index] for index in self._indices]
+        self.expected: list[int] = []
 
     def start(self) -> None:
-        """Takes the reference counts that mean: nobody else has it. Called when no local variable has it."""
-        self._expected = list(map(getrefcount, self._watched))
-
-    def kept(self) -> bool:
-        """True if somebody has an array or a view of one."""
-        return list(map(getrefcount, self._watched)) != self._expected
+        """Takes the reference counts that mean: nobody else has it. Called when no local variable has it.
+        Later counts (taken the same way) that differ mean that somebody has an array or a view of one."""
+        self.expected = list(map(getrefcount, self.watched))
 
     def revoke(self) -> list[int]:
         """Gives kept arrays their own memory; the indices of those that views were kept of."""
         gc.collect()  # a cycle is no intention to keep
         half = len(self._indices)
-        counts = list(map(getrefcount, self._watched))
-        detached = [counts[i] > self._expected[i] for i in range(half)]
+        counts = list(map(getrefcount, self.watched))
+        detached = [counts[i] > self.expected[i] for i in range(half)]
         for index, yes in zip(self._indices, detached, strict=True):
             if yes:
                 _detach(self.outer[index])
-        counts = list(map(getrefcount, self._watched))
+        counts = list(map(getrefcount, self.watched))
         # a detached array does not refer to its root any more
         return [
-            self._indices[i] for i in range(half) if counts[half + i] > self._expected[half + i] - detached[i]
+            self._indices[i] for i in range(half) if counts[half + i] > self.expected[half + i] - detached[i]
         ]
 
 
@@ -153,16 +151,16 @@ def _named(names: Sequence[str], index: int) -> str:
 class _Output:
     """One output: the C side's description of what is written, kept while shape and type stay the same."""
 
-    __slots__ = ("_dims", "c", "dtype", "element_type", "index", "label", "packed", "shape")
+    __slots__ = ("_dims", "c", "dtype", "element_type", "flat", "label", "packed", "shape", "wanted")
 
     def __init__(self, info: NodeInfo, index: int) -> None:
         self.c = ffi.new("BridgeOutput*", {"index": index})
-        self.index = index
+        self.wanted = bool(info.output_names[index])
         self.label = f"output {_named(info.output_names, index)}"
         self.shape: tuple[int, ...] | None = None
         self.element_type = info.output_types[index] if index < len(info.output_types) else 0
         self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
-        self.packed = dtypes.is_packed(self.element_type)
+        self.packed = self.flat = False
         self._dims: CData = None
 
     def describe(self, shape: tuple[int, ...], element_type: int) -> None:
@@ -172,24 +170,28 @@ class _Output:
         self.element_type = element_type
         self.dtype = dtypes.from_onnx(element_type)
         self.packed = dtypes.is_packed(element_type)
+        self.flat = not self.packed and element_type != dtypes.STRING
         c = self.c
-        c.dims, c.rank, c.dtype = self._dims, len(shape), element_type
+        c.dims, c.rank, c.dtype, c.checked = self._dims, len(shape), element_type, 0
         c.bytes = dtypes.bytes_for(element_type, math.prod(shape))
 
     def put(self, run: CData, value: Any) -> None:
         """Copies an array into the host's output."""
-        array = value if type(value) is np.ndarray else self._as_array(value)
+        array = value if type(value) is _ndarray else self._as_array(value)
         if array.dtype is not self.dtype or array.shape != self.shape:
             self._adapt(array)
-        if self.element_type == dtypes.STRING:
+        if self.flat:
+            try:
+                data = _from_buffer(array)
+            except (BufferError, TypeError, ValueError):  # not contiguous, or a dtype without a buffer format
+                data = _from_buffer(self._bytes(array))
+        elif self.element_type == dtypes.STRING:
             self._put_strings(run, array)
             return
-        try:
-            data = _from_buffer(self._bytes(array) if self.packed else array)
-        except (BufferError, TypeError, ValueError):  # not contiguous, or a dtype that has no buffer format
+        else:
             data = _from_buffer(self._bytes(array))
         if not _put(run, self.c, data):
-            raise self._failure(run)
+            raise self.failure(run)
 
     def _as_array(self, value: Any) -> Array:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
@@ -214,9 +216,10 @@ class _Output:
         if value != ffi.NULL:
             fill_strings(run.call.host.api, value, array.reshape(-1).tolist())
         elif not self.c.absent:
-            raise self._failure(run)
+            raise self.failure(run)
 
-    def _failure(self, run: CData) -> Exception:
+    def failure(self, run: CData) -> Exception:
+        """The exception for a bridge function that failed for this output."""
         error = failed_call(run.call)
         return type(error)(f"{self.label}: {error.message}")
 
@@ -226,15 +229,15 @@ class _Output:
         if not self.element_type or shape != self.shape:
             self.shape = None  # what c says is not complete
             self._dims = ffi.new("int64_t[]", shape)
-            self.c.dims, self.c.rank = self._dims, len(shape)
+            self.c.dims, self.c.rank, self.c.checked = self._dims, len(shape), 0
             if lib.bridge_output_value(run, self.c) == ffi.NULL and not self.c.absent:
-                raise self._failure(run)
+                raise self.failure(run)
             self.describe(shape, self.c.dtype or 1)
         if self.element_type == dtypes.STRING or self.packed:
             return 0, np.empty(shape, self.dtype), None
         address = lib.bridge_output(run, self.c)
         if address == -1:
-            raise self._failure(run)
+            raise self.failure(run)
         if not address:
             return 0, np.empty(shape, self.dtype), None
         return address, *_view(address, self.element_type, shape, writeable=True)
@@ -243,53 +246,65 @@ class _Output:
 def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
     """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a
     sequence."""
-    count = len(info.output_names)
-    kept_outputs = [_Output(info, index) for index in range(count)]
+    outputs = [_Output(info, index) for index in range(len(info.output_names))]
+    first: CData = outputs[0].c if outputs else ffi.NULL
     cached: _Views | None = None
-
-    def finish(run: CData, outputs: list[_Output], result: Any) -> None:
-        if count == 1 and not isinstance(result, (tuple, list)):
-            outputs[0].put(run, result)
-            return
-        if not isinstance(result, (tuple, list)):
-            raise TypeError(f"{count} outputs must come as a tuple of arrays, not as {type(result).__name__}")
-        if len(result) != count:
-            raise TypeError(f"there must be {count} outputs, not {len(result)}")
-        for output, value in zip(outputs, result, strict=True):
-            if value is not None or info.output_names[output.index]:
-                output.put(run, value)
+    # An only output that comes as it came before takes a short way.
+    shape: tuple[int, ...] | None = None
+    dtype: np.dtype[Any] | None = None
 
     def compute(same: int, run: CData) -> int:
-        nonlocal cached
-        # same < 0: another thread runs the node now, and what is kept from run to run is that one's.
-        outputs = kept_outputs if same >= 0 else [_Output(info, index) for index in range(count)]
-        views = cached
-        result = None
+        nonlocal cached, shape, dtype
+        if same < 0:  # another thread is in this node: nothing can be shared with it
+            return array_node(function, info)(0, run)
+        views = cached if same else None
+        cached = None
+        result: Any = None
+        data: Any = None
         ok = 1
         try:
-            if same != 1 or views is None:
-                views = None
+            if views is None:
                 views = _read_inputs(run, info)
                 views.start()
-            if same >= 0:
-                cached = None  # until this run has gone well
             result = function(*views.outer)
-            if count == 1 and type(result) is np.ndarray:
-                outputs[0].put(run, result)
+            if type(result) is _ndarray and result.dtype is dtype and result.shape == shape:
+                try:
+                    data = _from_buffer(result)
+                except (BufferError, TypeError, ValueError):  # not contiguous
+                    outputs[0].put(run, result)
+                else:
+                    if not _put(run, first, data):
+                        raise outputs[0].failure(run)
             else:
-                finish(run, outputs, result)
+                shape = None
+                _put_all(run, outputs, result)
+                if len(outputs) == 1 and outputs[0].flat:
+                    shape, dtype = outputs[0].shape, outputs[0].dtype
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
-        result = None
+        data = result = None
         if views is not None:
-            if views.kept():
+            if list(map(getrefcount, views.watched)) != views.expected:
                 ok = _revoke(run, views, info, ok)
-            elif same >= 0 and ok and views.cacheable:
+            elif ok and views.cacheable:
                 cached = views
         return ok
 
     return compute
+
+
+def _put_all(run: CData, outputs: list[_Output], result: Any) -> None:
+    count = len(outputs)
+    if count == 1 and not isinstance(result, (tuple, list)):
+        result = (result,)
+    if not isinstance(result, (tuple, list)):
+        raise TypeError(f"{count} outputs must come as a tuple of arrays, not as {type(result).__name__}")
+    if len(result) != count:
+        raise TypeError(f"there must be {count} outputs, not {len(result)}")
+    for output, value in zip(outputs, result, strict=True):
+        if value is not None or output.wanted:
+            output.put(run, value)
 
 
 def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | None = None) -> int:
@@ -314,14 +329,13 @@ class KernelContext:
     """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during
     `compute`."""
 
-    __slots__ = ("_info", "_outputs", "_run", "_views", "_written", "inputs")
+    __slots__ = ("_outputs", "_run", "_views", "_written", "inputs")
 
     inputs: tuple[Array | None, ...]
     """Read-only arrays over the host's memory, None for an optional input that is missing."""
 
-    def __init__(self, info: NodeInfo, outputs: list[_Output]) -> None:
-        self._info = info
-        self._outputs = outputs
+    def __init__(self, info: NodeInfo) -> None:
+        self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
         self._views: dict[int, tuple[int, _Views]] = {}
         self._written: dict[int, Array | None] = {}
@@ -334,7 +348,7 @@ class KernelContext:
 
     def wants_output(self, index: int) -> bool:
         """False for an optional output that the model does not use."""
-        return bool(self._info.output_names[index])
+        return self._outputs[index].wanted
 
     def output(self, index: int, shape: Sequence[int]) -> Array:
         """A writable array over the host's memory for an output, of the model's element type; write every
@@ -351,7 +365,7 @@ class KernelContext:
                 self._written[index] = None
                 return views.outer[0]  # type: ignore[return-value]
             if found == -1:
-                raise output._failure(run)
+                raise output.failure(run)
         address, array, root = output.view(run, wanted)
         if not address:
             self._written[index] = None if output.c.absent else array
@@ -378,47 +392,51 @@ class KernelContext:
     def _begin(self, run: CData, inputs: tuple[Array | None, ...]) -> None:
         self._run = run
         self.inputs = inputs
-        self._written.clear()
 
     def _finish(self, run: CData) -> None:
-        for index, array in self._written.items():
-            if array is not None:
-                self._outputs[index].put(run, array)
-        for output in self._outputs:
-            if output.index not in self._written and self.wants_output(output.index):
-                raise RuntimeError(f"{output.label} was not written")
+        written = self._written
+        if any(array is not None for array in written.values()):
+            for index, array in written.items():
+                if array is not None:
+                    self._outputs[index].put(run, array)
+        if len(written) < len(self._outputs):
+            for index, output in enumerate(self._outputs):
+                if output.wanted and index not in written:
+                    raise RuntimeError(f"{output.label} was not written")
 
     def _close(self) -> None:
         self._run = None
         self.inputs = ()
         self._written.clear()
 
+    def _kept_outputs(self) -> list[tuple[int, _Views]]:
+        """The outputs that somebody still has; they are not used again."""
+        kept = [
+            (index, views)
+            for index, (_, views) in self._views.items()
+            if list(map(getrefcount, views.watched)) != views.expected
+        ]
+        for index, _ in kept:
+            del self._views[index]
+        return kept
+
 
 def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Compute:
     """A node that calls `function(context)`."""
-    count = len(info.output_names)
-    kept_context = KernelContext(info, [_Output(info, index) for index in range(count)])
+    context = KernelContext(info)
     cached: _Views | None = None
-
-    def check_outputs(run: CData, context: KernelContext, ok: int) -> int:
-        for index in [index for index, (_, views) in context._views.items() if views.kept()]:
-            _, views = context._views.pop(index)
-            ok = _revoke(run, views, info, ok, index)
-        return ok
 
     def compute(same: int, run: CData) -> int:
         nonlocal cached
-        shared = same >= 0
-        context = kept_context if shared else KernelContext(info, [_Output(info, i) for i in range(count)])
-        views = cached if shared else None
+        if same < 0:  # another thread is in this node: nothing can be shared with it
+            return context_node(function, info)(0, run)
+        views = cached if same else None
+        cached = None
         ok = 1
         try:
-            if same != 1 or views is None:
-                views = None
+            if views is None:
                 views = _read_inputs(run, info)
                 views.start()
-            if shared:
-                cached = None  # until this run has gone well
             context._begin(run, views.outer)
             if (returned := function(context)) is not None:
                 raise TypeError(
@@ -429,12 +447,12 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
             ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
         context._close()
-        if context._views:
-            ok = check_outputs(run, context, ok)
+        for index, output in context._kept_outputs():
+            ok = _revoke(run, output, info, ok, index)
         if views is not None:
-            if views.kept():
+            if list(map(getrefcount, views.watched)) != views.expected:
                 ok = _revoke(run, views, info, ok)
-            elif shared and ok and views.cacheable:
+            elif ok and views.cacheable:
                 cached = views
         return ok
 

@@ -1,0 +1,21 @@
+/* An application's choice of EPs for its sessions, made in Python. Only for our own host: it is the one that
+ * `ort_abi.SessionOptions` belong to. */
+#include "bridge.h"
+
+/* An EpSelectionDelegate; `state` is the id of the Python function. */
+OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
+                                 const OrtKeyValuePairs* model_metadata,
+                                 const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
+                                 size_t max_selected, size_t* num_selected, void* state) {
+  const char* problem = NULL;
+  const OrtApiBase* base = OrtGetApiBase();
+  const BridgeHost* host = bridge_host_from_base(base, &problem);
+  if (!host) return base->GetApi(1)->CreateStatus(ORT_FAIL, problem);
+  BridgeCall call = bridge_call_begin(host, "EpSelectionDelegate", "SessionOptions");
+  *num_selected = 0;
+  if (call.entered)
+    call.ok =
+        bridge_py_select_devices(&call, (uint64_t)(uintptr_t)state, devices, num_devices, model_metadata,
+                                 runtime_metadata, selected, max_selected, num_selected);
+  return bridge_call_end(&call);
+}
