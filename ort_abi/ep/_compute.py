@@ -7,7 +7,7 @@ arrays of the last run are used again and no array is made.
 Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts
 are compared with what they were: an array that somebody kept gets a private copy of its elements in its
 place; a kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says
-so. See docs/decisions/0002-views-of-host-memory.md.
+so. See docs/decisions/0006-views-of-host-memory.md.
 """
 
 from __future__ import annotations
