@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +80,19 @@ def test_files_named_in_documents_exist(document: Path) -> None:
     generated = ("ort_abi/_native", "ort_abi/_enums")
     paths = [ROOT / path for path in quoted if not path.startswith(generated)]
     assert [str(path) for path in [*links, *paths] if not path.exists()] == []
+
+
+@pytest.mark.parametrize("sample", ["c_plugin", "c_host"])
+def test_build_commands_of_samples(tmp_path: Path, sample: str) -> None:
+    """The compiler call in a C sample's README builds it, as it stands there."""
+    text = (ROOT / "samples" / sample / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (cc (?:.*\\\n)*.*)$", text, re.MULTILINE)
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    folder = shutil.copytree(ROOT / "samples" / sample, tmp_path / sample)
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-e", "-c", command], cwd=folder, env=environment, check=True)
+    outputs = [path for path in folder.iterdir() if path.read_bytes()[:4] == b"\x7fELF"]
+    assert len(outputs) == 1
