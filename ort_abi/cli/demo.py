@@ -23,6 +23,7 @@ __all__ = ["add_parser", "main"]
 
 _HINT = "pip install 'ort-abi[demo]'"
 _REPEAT = 200
+_OLDEST_STOCK = (1, 24)
 
 
 def add_parser(commands: Any) -> None:
@@ -58,6 +59,11 @@ def main(arguments: argparse.Namespace) -> None:
         return
     stock = importlib.import_module("onnxruntime")
     print(f"   onnxruntime {stock.__version__}")
+    if tuple(int(number) for number in stock.__version__.split(".")[:2]) < _OLDEST_STOCK:
+        print(
+            f"   skipped: providers in Python need onnxruntime {'.'.join(map(str, _OLDEST_STOCK))} or later"
+        )
+        return
     ort_abi.ep.register_with(stock, demo_ep.NumpyExecutionProvider)
     there = _show(lambda: _stock_session(stock, model), feed, expected)
     if not np.array_equal(here, there):

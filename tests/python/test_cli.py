@@ -247,6 +247,14 @@ def test_demo_says_what_is_not_installed(
     assert "the package onnx: pip install 'ort-abi[demo]'" in fail(capsys, "demo")
 
 
+def test_demo_says_if_onnxruntime_is_too_old(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onnxruntime.__version__", "1.23.2")
+    out = run(capsys, "demo")
+    assert out.endswith("skipped: providers in Python need onnxruntime 1.24 or later\n")
+
+
 def test_demo_fails_if_an_output_is_wrong(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
