@@ -17,6 +17,7 @@ __all__ = [
     "OrtDeviceMemoryType",
     "OrtDeviceVendorId",
     "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
     "OrtHardwareDevice",
     "OrtHardwareDeviceType",
     "OrtMemType",
@@ -78,6 +79,18 @@ class OrtDeviceVendorId(IntEnum):
     HUAWEI = 0x19E5
     QUALCOMM = 0x5143
     INTEL = 0x8086
+
+
+class OrtExecutionProviderDevicePolicy(IntEnum):
+    """How a session that was given no execution provider chooses some (API 22)."""
+
+    DEFAULT = 0
+    PREFER_CPU = 1
+    PREFER_NPU = 2
+    PREFER_GPU = 3
+    MAX_PERFORMANCE = 4
+    MAX_EFFICIENCY = 5
+    MIN_OVERALL_POWER = 6
 
 
 class OrtHardwareDevice:

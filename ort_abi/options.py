@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from ort_abi import env, errors
 from ort_abi._enums import ExecutionMode, GraphOptimizationLevel
 from ort_abi._lib import NULL, CData, Handle, api, c_strings, check, create, encode, ffi, text
-from ort_abi.device import OrtEpDevice
+from ort_abi._selection import Delegate, Selector
+from ort_abi.device import OrtEpDevice, OrtExecutionProviderDevicePolicy
 from ort_abi.value import OrtValue
 
 __all__ = ["Provider", "RunOptions", "SessionOptions"]
@@ -52,12 +53,22 @@ class Provider(NamedTuple):
 class SessionOptions:
     """How a session is made (`CreateSessionOptions`, API 1). Can be used for any number of sessions."""
 
-    __slots__ = ("__weakref__", "_handle", "_providers", "_settings", "initializers")
+    __slots__ = (
+        "__weakref__",
+        "_handle",
+        "_has_policy",
+        "_providers",
+        "_selector",
+        "_settings",
+        "initializers",
+    )
 
     def __init__(self) -> None:
         self._handle = create("OrtSessionOptions", api.ReleaseSessionOptions, api.CreateSessionOptions)
         self._settings: dict[str, Any] = {}
         self._providers: list[Provider] = []
+        self._selector: Selector | None = None
+        self._has_policy = False
         self.initializers: list[OrtValue] = []  # the host borrows them, so sessions keep them alive
 
     graph_optimization_level = _Setting(
@@ -229,9 +240,32 @@ class SessionOptions:
         """Loads a library of custom operators (API 14)."""
         check(api.RegisterCustomOpsLibrary_V2(self.pointer, encode(os.fspath(library_path))))
 
-    def set_provider_selection_policy(self, policy: int) -> None:
-        """Lets the host choose providers (API 22)."""
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy | int) -> None:
+        """Lets the host choose providers for sessions that are given none (API 22).
+
+        NPUs, GPUs or CPUs, as the policy prefers; then a CPU and the built-in provider. Raises ValueError for
+        an unknown policy.
+        """
+        policy = OrtExecutionProviderDevicePolicy(policy)
         check(api.SessionOptionsSetEpSelectionPolicy(self.pointer, int(policy)))
+        self._selector, self._has_policy = None, True
+
+    def set_provider_selection_policy_delegate(self, delegate: Delegate) -> None:
+        """Lets `delegate` choose providers for sessions that are given none (API 22). *keeps alive* it.
+
+        It is called with the devices (the best first), the model's metadata, metadata of the runtime (none
+        yet) and the most that it may select, and returns devices in order of preference. What it raises fails
+        the session. If no selected provider takes a node, a Python session calls it once more before it falls
+        back to the reference implementation. Raises TypeError for what cannot be called.
+        """
+        if not callable(delegate):
+            raise TypeError(f"an EP selection delegate is a function, not {delegate!r}")
+        self._selector, self._has_policy = Selector(self.pointer, delegate), True
+
+    @property
+    def has_selection_policy(self) -> bool:
+        """True if sessions without providers choose some."""
+        return self._has_policy
 
     def set_load_cancellation_flag(self, value: bool) -> None:
         """Stops the creation of sessions with these options, from any thread (API 22)."""

@@ -39,6 +39,7 @@ __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
 _CPU_PROVIDER = "CPUExecutionProvider"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
+_LAST_PROVIDER = "session.ort_abi_last_ep"
 _MAX_KEPT_NAMES = 64
 _IGNORED = {
     "enable_fallback",
@@ -121,6 +122,8 @@ class InferenceSession:
         path = None if isinstance(model, bytes) else os.fspath(model)
         if self._options.config(_shapes.CONFIG_KEY, "1") != "0":
             data = _shapes.with_shapes(path, data) or data
+        if self._options.has_selection_policy and not self._providers:
+            return self._load_by_policy(path, data, fallback)
         if not fallback or self._options.config(_NO_FALLBACK, "0") == "1":
             return self._create(path, data, fallback=False)
         try:
@@ -136,8 +139,25 @@ class InferenceSession:
         self._providers.append(reference)
         return self._create(path, data)
 
-    def _create(self, path: str | None, data: bytes | None, fallback: bool = True) -> Handle:
+    def _load_by_policy(self, path: str | None, data: bytes | None, fallback: bool) -> Handle:
+        """The host chooses the providers."""
+        try:
+            handle = self._create(path, data, fallback)
+        except errors.NotImplemented:
+            reference = _reference_provider() if fallback else None
+            if reference is None:
+                raise
+            handle = self._create(path, data, last_provider=reference.name)
+        while (name := lib.ortabi_session_ep_name(handle.pointer, len(self._providers))) != NULL:
+            self._providers.append(Provider(text(name), (), {}))
+        return handle
+
+    def _create(
+        self, path: str | None, data: bytes | None, fallback: bool = True, last_provider: str | None = None
+    ) -> Handle:
         environment, options = env.environment(), self._options.for_session(self._providers)
+        if last_provider is not None:
+            check(api.AddSessionConfigEntry(options.pointer, _LAST_PROVIDER.encode(), encode(last_provider)))
         if not fallback and _CPU_PROVIDER not in self.get_providers():
             check(api.AddSessionConfigEntry(options.pointer, _NO_FALLBACK.encode(), b"1"))
         parents = (environment, *self._options.initializers)

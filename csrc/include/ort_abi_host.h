@@ -35,6 +35,10 @@ ORT_ABI_EXPORT const OrtGraph* ortabi_model_graph(const OrtModel* model);
 
 /* ---- Sessions ---- */
 
+/* The session's EPs in the order in which they were offered the nodes; NULL past the last one. borrows: valid as
+ * long as the session. */
+ORT_ABI_EXPORT const char* ortabi_session_ep_name(const OrtSession* session, size_t index);
+
 /* One line a node of the session's plan, in execution order, from 0 to count-1. borrows: valid as long as the
  * session. `runs` and `nanoseconds` count since creation and only while ortabi_session_set_timing is on. */
 typedef struct OrtAbiPlanStep {

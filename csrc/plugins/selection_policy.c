@@ -7,8 +7,14 @@
 /* As in stock ORT. */
 #define MOST_SELECTED 8
 
+/* Ours: names an EP that is asked after the built-in one. What Python sessions have as their last resort. */
+#define LAST_EP_CONFIG_KEY "session.ort_abi_last_ep"
+
+/* Ours: "1" in an EP device's metadata for an EP that no policy chooses. */
+#define LAST_RESORT_METADATA_KEY "ort_abi_last_resort"
+
 typedef struct Selection {
-  const OrtEpDevice* devices[MOST_SELECTED];
+  const OrtEpDevice* devices[MOST_SELECTED + 2]; /* and the built-in one, and the last one */
   size_t count;
 } Selection;
 
@@ -38,9 +44,14 @@ static bool is_vendors_own(const OrtEpDevice* device) {
   return (id != 0 && id == device->device->vendor_id) || str_equal(device->device->vendor, device->ep_vendor);
 }
 
+static bool is_last_resort(const OrtEpDevice* device) {
+  return str_equal(key_values_get(device->ep_metadata, LAST_RESORT_METADATA_KEY), "1");
+}
+
 /* True if a session would rather run on `a` than on `b`: NPUs, then GPUs, then CPUs; discrete GPUs first; the
- * hardware vendor's own EP first; the built-in CPU EP last. */
+ * hardware vendor's own EP first; the built-in CPU EP last, but for the last resort. */
 static bool is_better(const OrtEpDevice* a, const OrtEpDevice* b, const OrtEpDevice* built_in) {
+  if (is_last_resort(a) != is_last_resort(b)) return is_last_resort(b);
   int rank_a = rank_of_type(a->device->type), rank_b = rank_of_type(b->device->type);
   if (rank_a != rank_b) return rank_a < rank_b;
   if (is_discrete(a) != is_discrete(b)) return is_discrete(a);
@@ -75,7 +86,7 @@ static OrtStatus* ordered_devices(OrtEnv* env, const OrtEpDevice*** out, size_t*
 static void select_first(Selection* selection, const OrtEpDevice* const* devices, size_t count,
                          OrtHardwareDeviceType type) {
   for (size_t i = 0; i < count; i++) {
-    if (devices[i]->device->type != type) continue;
+    if (devices[i]->device->type != type || is_last_resort(devices[i])) continue;
     selection->devices[selection->count++] = devices[i];
     return;
   }
@@ -202,6 +213,23 @@ static void drop(Selection* selection, const OrtEpDevice* device) {
   selection->count = kept;
 }
 
+static bool has_device(const Selection* selection, const OrtEpDevice* device) {
+  for (size_t i = 0; i < selection->count; i++) {
+    if (selection->devices[i] == device) return true;
+  }
+  return false;
+}
+
+static void add_last_ep(Selection* selection, const char* name, const OrtEpDevice* const* devices,
+                        size_t count, const OrtEpDevice* built_in) {
+  if (built_in != NULL && !has_device(selection, built_in)) selection->devices[selection->count++] = built_in;
+  for (size_t i = 0; i < count; i++) {
+    if (!str_equal(devices[i]->ep_name, name)) continue;
+    if (!has_device(selection, devices[i])) selection->devices[selection->count++] = devices[i];
+    return;
+  }
+}
+
 OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSessionOptions* options) {
   if (!options->ep_policy.is_set || options->ep_count != 0) return NULL;
   OrtStatus* status = NULL;
@@ -215,6 +243,8 @@ OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSession
     TRY_DONE(select_by_delegate(&selection, env, &options->ep_policy, model, devices, count));
   else
     select_by_policy(&selection, options->ep_policy.policy, devices, count, built_in);
+  const char* last_ep = session_options_config(options, LAST_EP_CONFIG_KEY, NULL);
+  if (last_ep != NULL) add_last_ep(&selection, last_ep, devices, count, built_in);
   if (session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1')
     drop(&selection, built_in);
   options->env = env;

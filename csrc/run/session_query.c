@@ -220,7 +220,11 @@ OrtStatus* ORT_API_CALL api_SetEpDynamicOptions(OrtSession* sess, const char* co
   return NULL;
 }
 
-/* ---- The plan ---- */
+/* ---- Ours: EPs and plan ---- */
+
+ORT_ABI_EXPORT const char* ortabi_session_ep_name(const OrtSession* session, size_t index) {
+  return session != NULL && index < session->ep_count ? session->eps[index].name : NULL;
+}
 
 ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session) {
   return session != NULL ? session->plan.step_count : 0;

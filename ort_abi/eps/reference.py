@@ -6,7 +6,7 @@ The last provider of our Python sessions: it takes what no other provider took. 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onnx import defs
@@ -33,6 +33,12 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
     name = "ReferenceExecutionProvider"
     vendor = "ort-abi"
     version = "1.0.0"
+
+    @classmethod
+    def get_supported_devices(cls, devices: Sequence[ep.Device]) -> list[tuple[ep.Device, dict[str, str]]]:
+        """The CPU, marked so that no selection policy of this host chooses the provider."""
+        cpu = [device for device in devices if device.type == "CPU"][:1]
+        return [(device, {"ort_abi_last_resort": "1"}) for device in cpu]
 
     def get_capability(self, graph: Graph) -> list[list[Node]]:
         """See the class. A subgraph's nodes go with the node that has the subgraph."""
