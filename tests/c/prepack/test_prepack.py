@@ -1,0 +1,117 @@
+"""Builds and runs the C programs that test pre-packed weights, with the models that they need."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from abigen import native_build
+
+from ...conftest import CC, ROOT, SANITIZER_RUNTIME, SANITIZERS
+from ...support.c_programs import build_program
+
+HERE = Path(__file__).resolve().parent
+RUNTIME = {**os.environ, **SANITIZER_RUNTIME, "TSAN_OPTIONS": "halt_on_error=1"}
+
+
+def value(name: str, shape: list[int]) -> ValueInfoProto:
+    """A float input or output."""
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def save(
+    path: Path,
+    nodes: list[NodeProto],
+    outputs: list[str],
+    *,
+    inputs: tuple[str, ...] = ("x",),
+    opset: int = 17,
+    **initializers: np.ndarray,
+) -> None:
+    """Writes a model whose inputs and outputs are float[2,3]."""
+    tensors = [numpy_helper.from_array(array, key) for key, array in initializers.items()]
+    values = [[value(name, [2, 3]) for name in names] for names in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "prepack", *values, tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+
+
+def many_muls() -> tuple[list[NodeProto], dict[str, np.ndarray]]:
+    """200 nodes whose weights all differ, and multiply to w."""
+    names = ["x", *(f"v{i}" for i in range(199)), "y"]
+    nodes = [helper.make_node("Mul", [names[i], f"w{i}" if i else "w"], [names[i + 1]]) for i in range(200)]
+    powers = [0.0, *(power * sign for power in range(1, 100) for sign in (1, -1)), 0.0]
+    weights = {f"w{i}": np.full((2, 3), 2.0 ** powers[i], np.float32) for i in range(1, 200)}
+    return nodes, weights
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of models; see prepack_test.h."""
+    folder = tmp_path_factory.mktemp("models")
+    node = helper.make_node
+    w = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    mul, first = node("Mul", ["x", "w"], ["y"], "mul"), node("Mul", ["x", "w"], ["a"], "mul")
+    save(folder / "mul.onnx", [mul], ["y"], w=w)
+    save(folder / "two.onnx", [first, node("Mul", ["a", "w"], ["y"])], ["y"], w=w)
+    save(folder / "renamed.onnx", [node("Mul", ["x", "weight"], ["y"], "product")], ["y"], weight=w)
+    constant = node("Constant", [], ["w"], value=numpy_helper.from_array(w))
+    save(folder / "constant.onnx", [constant, mul], ["y"])
+    other = w.copy()
+    other[1, 2] = 7
+    save(folder / "other.onnx", [mul], ["y"], w=other)
+    save(folder / "version13.onnx", [mul], ["y"], opset=13, w=w)
+    save(folder / "computed.onnx", [node("Add", ["x", "x"], ["w"]), mul], ["y"])
+    save(folder / "overridable.onnx", [mul], ["y"], inputs=("x", "w"), w=w)
+    save(folder / "output.onnx", [mul], ["y", "w"], w=w)
+    save(folder / "reader.onnx", [first, node("Add", ["a", "w"], ["y"])], ["y"], w=w)
+    save(folder / "fused.onnx", [first, node("Sub", ["a", "w"], ["y"])], ["y"], w=w)
+    save(folder / "two_uses.onnx", [mul, node("Mul", ["x", "w"], ["b"])], ["y", "b"], w=w)
+    then, otherwise = (
+        helper.make_graph([node("Identity", ["w"], [name])], name, [], [value(name, [2, 3])])
+        for name in ("then", "else")
+    )
+    choice = node("If", ["c"], ["z"], "choice", then_branch=then, else_branch=otherwise)
+    save(folder / "branch.onnx", [mul, choice], ["y", "z"], w=w, c=np.array(True))
+    nodes, weights = many_muls()
+    save(folder / "many.onnx", nodes, ["y"], w=w, **weights)
+    return folder
+
+
+def build(source: Path, library: Path, folder: Path, sanitize: str) -> Path:
+    """Compiles one program and the plugin beside it; returns the program's path."""
+    program = folder / source.stem
+    build_program(source, library, program, sanitize)
+    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={sanitize}", f"-I{native_build.CSRC / 'include'}"]
+    command = [*shlex.split(CC), "-std=c11", *native_build.WARNINGS, *flags, str(HERE / "prepack_plugin.c")]
+    command += ["-o", str(folder / "prepack_plugin.so")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
+    return program
+
+
+def run(program: Path, models: Path) -> None:
+    """Runs a built program: all checks hold, and its sanitizers say nothing."""
+    command = [program, program.with_name("prepack_plugin.so"), models]
+    done = subprocess.run(command, capture_output=True, text=True, env=RUNTIME, check=False)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "0 failed checks" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["test_prepack", "test_prepack_oom"])
+def test_program(name: str, models: Path, sanitized_dir: Path, tmp_path: Path) -> None:
+    """The program's checks all hold, nothing leaks, nothing is undefined."""
+    run(build(HERE / f"{name}.c", sanitized_dir, tmp_path, SANITIZERS), models)
+
+
+def test_threads_do_not_race(models: Path, tmp_path: Path) -> None:
+    """Sessions of several threads over one container, under ThreadSanitizer."""
+    library = ROOT / "build" / "native-thread"
+    native_build.build(library, native_build.Options(cc=CC, sanitize="thread"))
+    run(build(HERE / "test_prepack_threads.c", library, tmp_path, "thread"), models)
