@@ -72,8 +72,13 @@ static OrtStatus* compute_fault(OrtKernelContext* context, const Tensor* shape, 
   for (size_t i = 0; i < shape->rank; i++) longer[i] = shape->dims[i] + (i == 0);
   *done = control.fault == FAULT_NO_OUTPUT;
   if (control.fault == FAULT_STATUS_SAYS_OK) return api->CreateStatus(ORT_OK, "all is well, really");
-  if (control.fault == FAULT_WRONG_SHAPE)
-    return api->KernelContext_GetOutput(context, 0, longer, shape->rank, &out);
+  if (control.fault == FAULT_GROWS) {
+    void* data = NULL;
+    *done = true;
+    TRY(api->KernelContext_GetOutput(context, 0, longer, shape->rank, &out));
+    TRY(api->GetTensorMutableData(out, &data));
+    for (size_t i = 0; i < shape->count + shape->count / (size_t)shape->dims[0]; i++) ((float*)data)[i] = 7;
+  }
   if (control.fault == FAULT_SHAPE_CHANGES) {
     TRY(api->KernelContext_GetOutput(context, 0, shape->dims, shape->rank, &out));
     return api->KernelContext_GetOutput(context, 0, longer, shape->rank, &out);
@@ -216,6 +221,7 @@ static OrtStatus* ORT_API_CALL fused_compute(OrtNodeComputeInfo* this_ptr, void*
 static OrtStatus* ORT_API_CALL fused_create_state(OrtNodeComputeInfo* this_ptr,
                                                   OrtNodeComputeContext* context, void** state) {
   (void)this_ptr;
+  *state = (void*)1; /* not ours to look at unless the call succeeds */
   TRY(maybe_fail("OrtNodeComputeInfo::CreateState"));
   snprintf(control.last_state_name, sizeof control.last_state_name, "%s",
            ep_api->NodeComputeContext_NodeName(context));

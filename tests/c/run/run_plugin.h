@@ -20,7 +20,7 @@ typedef enum RunFault {
   FAULT_COMPILE_FORGETS,    /* Compile says OK, the last info stays NULL */
   FAULT_NO_COMPUTE,         /* OrtNodeComputeInfo::Compute is NULL */
   FAULT_NO_OUTPUT,          /* Compute says OK and makes nothing */
-  FAULT_WRONG_SHAPE,        /* Compute makes its output one row longer */
+  FAULT_GROWS,              /* Compute makes its output one row longer than its input, all 7 */
   FAULT_SHAPE_CHANGES,      /* Compute asks for its output twice, with two shapes */
   FAULT_STATUS_SAYS_OK,     /* Compute gives a status whose code is ORT_OK */
   FAULT_KERNEL_IS_NULL,     /* the create function says OK and gives nothing */

@@ -78,6 +78,23 @@ static void test_a_failing_fused_node_is_named(void) {
   api()->ReleaseSession(session);
 }
 
+/* What a failed run left half done must not be there in the next one. */
+static void test_a_failed_run_leaves_no_values(void) {
+  const int64_t three_by_three[] = {3, 3};
+  reset();
+  control->claims[0] = "single one;single two;single three";
+  OrtSession* session = new_session("rows", 1, NO_FALLBACK);
+  OrtValue *small = new_floats(2, two_by_three), *large = new_floats(2, three_by_three), *y = NULL;
+  control->fail_at = control->callbacks + 2;
+  CHECK_FAILS(run1(session, "x", small, "y", &y), ORT_EP_FAIL, "node 'three'");
+  CHECK_OK(run1(session, "x", large, "y", &y));
+  CHECK(floats(y)[8] == 8);
+  api()->ReleaseValue(y);
+  api()->ReleaseValue(small);
+  api()->ReleaseValue(large);
+  api()->ReleaseSession(session);
+}
+
 static OrtStatus* live_on_chain(void) {
   OrtSession* session = NULL;
   OrtSessionOptions* options = NULL;
@@ -224,6 +241,7 @@ int main(int argc, char** argv) {
   RUN(test_every_callback_fails_in_turn);
   RUN(test_a_failing_run_leaves_the_session_usable);
   RUN(test_a_failing_fused_node_is_named);
+  RUN(test_a_failed_run_leaves_no_values);
   RUN(test_every_allocation_fails_in_turn);
   RUN(test_an_ep_must_be_given);
   RUN(test_required_slots_must_be_there);

@@ -230,6 +230,24 @@ static void test_values_that_nobody_reads_are_no_matter(void) {
   api()->ReleaseSession(session);
 }
 
+static void test_memory_is_not_taken_over_by_a_larger_output(void) {
+  OrtValue *x = new_floats(2, two_by_three), *y = NULL;
+  size_t size = 0;
+  reset();
+  control->claims[0] = "single one;single two;single three"; /* all may work in place */
+  OrtSession* session = new_session("rows", 1, NO_FALLBACK);
+  control->fault = FAULT_GROWS;
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(run1(session, "x", x, "y", &y));
+    CHECK_OK(api()->GetTensorSizeInBytes(y, &size));
+    CHECK(size == 15 * sizeof(float) && floats(y)[14] == 7);
+    api()->ReleaseValue(y);
+    y = NULL;
+  }
+  api()->ReleaseValue(x);
+  api()->ReleaseSession(session);
+}
+
 static void test_a_model_without_nodes_copies(void) {
   reset();
   OrtSession* session = new_session("empty", 1, NO_FALLBACK);
@@ -459,6 +477,7 @@ int main(int argc, char** argv) {
   RUN(test_outputs_that_are_inputs_or_constants_are_copied);
   RUN(test_a_subset_of_outputs_can_be_asked_for);
   RUN(test_values_that_nobody_reads_are_no_matter);
+  RUN(test_memory_is_not_taken_over_by_a_larger_output);
   RUN(test_a_model_without_nodes_copies);
   RUN(test_terminate_stops_before_the_next_node);
   RUN(test_eps_are_told_about_runs);

@@ -34,6 +34,12 @@ static void test_kernels_run_single_nodes(void) {
   CHECK(control->kernels == 0 && control->compile_calls == 0);
 }
 
+static void test_kernels_in_place_leave_alone_what_others_read(void) {
+  reset();
+  check_claims("pairs", "single a1;single b1;single a2;single b2;single probe", "",
+               "RunEp:1 RunEp:1 RunEp:1 RunEp:1 RunEp:1", pairs_result);
+}
+
 static void test_groups_are_fused_and_compiled_in_one_call(void) {
   reset();
   check_claims("chain", "fuse add;fuse mul relu", "", "RunEp:1 RunEp:2", chain_result);
@@ -250,6 +256,7 @@ static void test_a_library_in_use_stays(void) {
 int main(int argc, char** argv) {
   if (!open_env(argc, argv)) return finish();
   RUN(test_kernels_run_single_nodes);
+  RUN(test_kernels_in_place_leave_alone_what_others_read);
   RUN(test_groups_are_fused_and_compiled_in_one_call);
   RUN(test_constants_are_inputs_unless_dropped);
   RUN(test_nodes_may_be_claimed_in_any_order);

@@ -64,6 +64,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     save(folder, "chain", chain, [x], [y], w=ones)
     save(folder, "empty", [], [x], [x])
+    rows = [
+        node("Relu", ["x"], ["a"], "one"),
+        node("Relu", ["a"], ["b"], "two"),
+        node("Relu", ["b"], ["y"], "three"),
+    ]
+    save(folder, "rows", rows, [value("x", ["n", 3])], [value("y", ["m", 3])])
     diamond = [
         node("Relu", ["x"], ["a"], "first"),
         node("Identity", ["a"], ["b"], "middle"),
