@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +31,12 @@ def save(
     path: Path,
     nodes: list[NodeProto],
     outputs: list[str],
-    *,
+    weights: Mapping[str, np.ndarray],
     inputs: tuple[str, ...] = ("x",),
     opset: int = 17,
-    **initializers: np.ndarray,
 ) -> None:
     """Writes a model whose inputs and outputs are float[2,3]."""
-    tensors = [numpy_helper.from_array(array, key) for key, array in initializers.items()]
+    tensors = [numpy_helper.from_array(array, key) for key, array in weights.items()]
     values = [[value(name, [2, 3]) for name in names] for names in (inputs, outputs)]
     graph = helper.make_graph(nodes, "prepack", *values, tensors)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
@@ -58,29 +58,29 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node = helper.make_node
     w = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
     mul, first = node("Mul", ["x", "w"], ["y"], "mul"), node("Mul", ["x", "w"], ["a"], "mul")
-    save(folder / "mul.onnx", [mul], ["y"], w=w)
-    save(folder / "two.onnx", [first, node("Mul", ["a", "w"], ["y"])], ["y"], w=w)
-    save(folder / "renamed.onnx", [node("Mul", ["x", "weight"], ["y"], "product")], ["y"], weight=w)
+    save(folder / "mul.onnx", [mul], ["y"], {"w": w})
+    save(folder / "two.onnx", [first, node("Mul", ["a", "w"], ["y"])], ["y"], {"w": w})
+    save(folder / "renamed.onnx", [node("Mul", ["x", "weight"], ["y"], "product")], ["y"], {"weight": w})
     constant = node("Constant", [], ["w"], value=numpy_helper.from_array(w))
-    save(folder / "constant.onnx", [constant, mul], ["y"])
+    save(folder / "constant.onnx", [constant, mul], ["y"], {})
     other = w.copy()
     other[1, 2] = 7
-    save(folder / "other.onnx", [mul], ["y"], w=other)
-    save(folder / "version13.onnx", [mul], ["y"], opset=13, w=w)
-    save(folder / "computed.onnx", [node("Add", ["x", "x"], ["w"]), mul], ["y"])
-    save(folder / "overridable.onnx", [mul], ["y"], inputs=("x", "w"), w=w)
-    save(folder / "output.onnx", [mul], ["y", "w"], w=w)
-    save(folder / "reader.onnx", [first, node("Add", ["a", "w"], ["y"])], ["y"], w=w)
-    save(folder / "fused.onnx", [first, node("Sub", ["a", "w"], ["y"])], ["y"], w=w)
-    save(folder / "two_uses.onnx", [mul, node("Mul", ["x", "w"], ["b"])], ["y", "b"], w=w)
+    save(folder / "other.onnx", [mul], ["y"], {"w": other})
+    save(folder / "version13.onnx", [mul], ["y"], {"w": w}, opset=13)
+    save(folder / "computed.onnx", [node("Add", ["x", "x"], ["w"]), mul], ["y"], {})
+    save(folder / "overridable.onnx", [mul], ["y"], {"w": w}, inputs=("x", "w"))
+    save(folder / "output.onnx", [mul], ["y", "w"], {"w": w})
+    save(folder / "reader.onnx", [first, node("Add", ["a", "w"], ["y"])], ["y"], {"w": w})
+    save(folder / "fused.onnx", [first, node("Sub", ["a", "w"], ["y"])], ["y"], {"w": w})
+    save(folder / "two_uses.onnx", [mul, node("Mul", ["x", "w"], ["b"])], ["y", "b"], {"w": w})
     then, otherwise = (
         helper.make_graph([node("Identity", ["w"], [name])], name, [], [value(name, [2, 3])])
         for name in ("then", "else")
     )
     choice = node("If", ["c"], ["z"], "choice", then_branch=then, else_branch=otherwise)
-    save(folder / "branch.onnx", [mul, choice], ["y", "z"], w=w, c=np.array(True))
+    save(folder / "branch.onnx", [mul, choice], ["y", "z"], {"w": w, "c": np.array(True)})
     nodes, weights = many_muls()
-    save(folder / "many.onnx", nodes, ["y"], w=w, **weights)
+    save(folder / "many.onnx", nodes, ["y"], {"w": w, **weights})
     return folder
 
 
