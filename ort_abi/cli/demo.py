@@ -60,9 +60,8 @@ def main(arguments: argparse.Namespace) -> None:
     stock = importlib.import_module("onnxruntime")
     print(f"   onnxruntime {stock.__version__}")
     if tuple(int(number) for number in stock.__version__.split(".")[:2]) < _OLDEST_STOCK:
-        print(
-            f"   skipped: providers in Python need onnxruntime {'.'.join(map(str, _OLDEST_STOCK))} or later"
-        )
+        oldest = ".".join(map(str, _OLDEST_STOCK))
+        print(f"   skipped: providers in Python need onnxruntime {oldest} or later")
         return
     ort_abi.ep.register_with(stock, demo_ep.NumpyExecutionProvider)
     there = _show(lambda: _stock_session(stock, model), feed, expected)
