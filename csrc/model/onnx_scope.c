@@ -50,7 +50,10 @@ OrtStatus* name_of_value(Reader* reader, const OrtGraph* graph, char* name, char
   const FunctionScope* scope = reader->scope;
   while (scope != NULL && scope->graph == graph) {
     const FormalName* formal = name_map_get(&scope->formals, name);
-    if (formal == NULL || !formal->is_output) break;
+    if (formal == NULL) break;
+    if (!formal->is_output)
+      return status_new(ORT_INVALID_GRAPH, "function '%s': its input '%s' is defined twice",
+                        scope->function->name, name);
     name = formal->actual;
     scope = scope->caller;
   }

@@ -227,6 +227,10 @@ def test_functions_that_cannot_be_are_refused(native_host: NativeHost) -> None:
     refused(native_host, proto, INVALID_GRAPH, "'SquareSum'", "twice")
     closed = function("Own", ["a"], ["b"], [helper.make_node("Add", ["a", "y"], ["b"])])
     refused(native_host, model([call("Own", ["x"], ["z"])], [closed]), INVALID_GRAPH, "'y'")
+    again = function(
+        "Own", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["a"]), helper.make_node("Abs", ["a"], ["b"])]
+    )
+    refused(native_host, model([call("Own", ["x"], ["z"])], [again]), INVALID_GRAPH, "'Own'", "'a'", "twice")
     passing = function("Own", ["a"], ["a"], [helper.make_node("Neg", ["a"], ["b"])])
     refused(native_host, model([call("Own", ["x"], ["z"])], [passing]), NOT_IMPLEMENTED, "'a'")
 
