@@ -29,11 +29,11 @@ class MulEp(ep.ExecutionProvider):
     kinds: tuple[str, ...] = ("CPU",)
     vendor = "Nobody"
     made: list[str] = []  # noqa: RUF012
-    seen: list[dict[str, str]] = []  # noqa: RUF012
+    devices_of: dict[str, list[int]] = {}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.made.append(self.name)
-        self.seen.append(dict(self.options))
+        self.devices_of[self.name] = [device.device_id for device in self.devices]
 
     @classmethod
     def get_supported_devices(cls, devices: Sequence[ep.Device]) -> Sequence[Any]:
@@ -64,6 +64,16 @@ class VendorGpu(MulEp):
     name, kinds, vendor_id = "TestVendorGpuExecutionProvider", ("GPU",), 0x10DE
 
 
+class LastResortGpu(MulEp):
+    """Runs on GPUs, but only if nobody else does."""
+
+    name = "TestLastResortExecutionProvider"
+
+    @classmethod
+    def get_supported_devices(cls, devices: Sequence[ep.Device]) -> Sequence[Any]:
+        return [(device, {"ort_abi_last_resort": "1"}) for device in devices if device.type == "GPU"]
+
+
 class CpuB(MulEp):
     """Runs on the CPU."""
 
@@ -86,7 +96,7 @@ class VendorCpu(MulEp):
 def fresh() -> Iterator[None]:
     """No provider was made yet; no session is left behind."""
     MulEp.made.clear()
-    MulEp.seen.clear()
+    MulEp.devices_of.clear()
     yield
     gc.collect()
 
@@ -160,6 +170,11 @@ def test_discrete_gpus_come_first(hardware: None) -> None:
         kinds = [(device.device.type.name, device.device.vendor_id) for device in seen[:2]]
         assert kinds == [("GPU", 0x10DE), ("GPU", 0x8086)]
         assert "CPUExecutionProvider" in [device.ep_name for device in seen[-2:]]
+
+
+def test_a_last_resort_is_no_choice(hardware: None) -> None:
+    with all_registered(ort_abi, LastResortGpu, CpuA):
+        assert chosen(Policy.PREFER_GPU) == [CpuA.name, "CPUExecutionProvider"]
 
 
 def policy_of(host: ModuleType, policy: Policy) -> Any:
@@ -274,6 +289,7 @@ def test_a_delegates_order_is_kept_and_the_devices_of_one_provider_are_one(hardw
     with all_registered(ort_abi, Npu, Gpu), delegate_session(ort_abi, choose) as opened:
         assert opened.get_providers() == [Gpu.name, Npu.name, "CPUExecutionProvider"]
         assert MulEp.made == [Gpu.name, Npu.name]
+        assert MulEp.devices_of == {Gpu.name: [2, 1], Npu.name: [3]}
 
 
 def raises(*_: Any) -> Any:
