@@ -397,6 +397,9 @@ def bridge_py_compute(number: int, same: int, run: CData) -> int:
     """Runs a node; reports its own failures."""
     try:
         return _nodes[number](same, run)
+    except KeyError:
+        error = LookupError(f"there is no node with id {number} (released, or never made)")
+        return record(ffi.addressof(run, "call"), error)
     except BaseException as error:
         return record(ffi.addressof(run, "call"), error)
 

@@ -77,18 +77,18 @@ class _Views:
     def start(self) -> None:
         """Takes the reference counts that mean: nobody else has it. Called when no local variable has it.
         Later counts (taken the same way) that differ mean that somebody has an array or a view of one."""
-        self.expected = list(map(getrefcount, self.watched))
+        self.expected = [*map(getrefcount, self.watched)]
 
     def revoke(self) -> list[int]:
         """Gives kept arrays their own memory; the indices of those that views were kept of."""
         gc.collect()  # a cycle is no intention to keep
         half = len(self._indices)
-        counts = list(map(getrefcount, self.watched))
+        counts = [*map(getrefcount, self.watched)]
         detached = [counts[i] > self.expected[i] for i in range(half)]
         for index, yes in zip(self._indices, detached, strict=True):
             if yes:
                 _detach(self.outer[index])
-        counts = list(map(getrefcount, self.watched))
+        counts = [*map(getrefcount, self.watched)]
         # a detached array does not refer to its root any more
         return [
             self._indices[i] for i in range(half) if counts[half + i] > self.expected[half + i] - detached[i]
@@ -285,7 +285,7 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
             forget_frames(error)
         data = result = None
         if views is not None:
-            if list(map(getrefcount, views.watched)) != views.expected:
+            if [*map(getrefcount, views.watched)] != views.expected:
                 ok = _revoke(run, views, info, ok)
             elif ok and views.cacheable:
                 cached = views
@@ -414,7 +414,7 @@ class KernelContext:
         kept = [
             (index, views)
             for index, (_, views) in self._views.items()
-            if list(map(getrefcount, views.watched)) != views.expected
+            if [*map(getrefcount, views.watched)] != views.expected
         ]
         for index, _ in kept:
             del self._views[index]
@@ -450,7 +450,7 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
         for index, output in context._kept_outputs():
             ok = _revoke(run, output, info, ok, index)
         if views is not None:
-            if list(map(getrefcount, views.watched)) != views.expected:
+            if [*map(getrefcount, views.watched)] != views.expected:
                 ok = _revoke(run, views, info, ok)
             elif ok and views.cacheable:
                 cached = views

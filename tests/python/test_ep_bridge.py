@@ -1,0 +1,192 @@
+"""The C side of Python providers, called the way a host calls it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from ep_support import FuseAll
+
+import ort_abi
+from ort_abi import ep
+from ort_abi._native import ffi, lib
+from ort_abi.ep import _objects
+
+BASE = lib.OrtGetApiBase()
+API = BASE.GetApi(30)
+
+
+class Provider(FuseAll):
+    name = "BridgeExecutionProvider"
+
+
+def create_factories(base: Any, name: bytes, room: int = 1) -> tuple[Any, Any]:
+    """Status and factory, from the exported function."""
+    import ctypes
+
+    address = ctypes.cast(ctypes.CDLL(ep.library_path()).CreateEpFactories, ctypes.c_void_p).value
+    create = ffi.cast(
+        "OrtStatus*(*)(const char*, const OrtApiBase*, const OrtLogger*, OrtEpFactory**, size_t, size_t*)",
+        address,
+    )
+    factories, count = ffi.new("OrtEpFactory*[1]"), ffi.new("size_t*", 99)
+    status = create(ffi.new("char[]", name), base, ffi.NULL, factories, room, count)
+    assert count[0] == (status == ffi.NULL)
+    return status, factories[0]
+
+
+def message(status: Any) -> str:
+    """The text of a status, which is released."""
+    assert status != ffi.NULL
+    text = ffi.string(API.GetErrorMessage(status)).decode()
+    API.ReleaseStatus(status)
+    return text
+
+
+def release(factory: Any) -> None:
+    import ctypes
+
+    address = ctypes.cast(ctypes.CDLL(ep.library_path()).ReleaseEpFactory, ctypes.c_void_p).value
+    assert ffi.cast("OrtStatus*(*)(OrtEpFactory*)", address)(factory) == ffi.NULL
+
+
+@pytest.fixture
+def factory() -> Any:
+    ep.prepare(Provider)
+    status, made = create_factories(BASE, Provider.name.encode())
+    assert status == ffi.NULL
+    yield made
+    release(made)
+
+
+def base_up_to(newest: int, version: bytes) -> Any:
+    """A host that has API versions up to `newest`."""
+    text = ffi.new("char[]", version)
+    get_api = ffi.callback("OrtApi*(uint32_t)", lambda v: API if v <= newest else ffi.NULL)
+    get_version = ffi.callback("char*(void)", lambda: text)
+    base = ffi.new("OrtApiBase*")
+    base.GetApi, base.GetVersionString = ffi.cast("void*", get_api), ffi.cast("void*", get_version)
+    return base, (text, get_api, get_version)
+
+
+def test_a_host_that_is_too_old_gets_a_status() -> None:
+    base, _alive = base_up_to(23, b"1.23.2")
+    assert "API version 24 or later" in message(create_factories(base, b"x")[0])
+
+
+@pytest.mark.parametrize(
+    ("newest", "version"), [(24, b"1.24.4"), (27, b"1.27.0"), (25, b"nonsense"), (30, b"1.99.0")]
+)
+def test_structs_state_the_version_of_the_host(newest: int, version: bytes) -> None:
+    base, _alive = base_up_to(newest, version)
+    ep.prepare(Provider)
+    status, made = create_factories(base, Provider.name.encode())
+    assert status == ffi.NULL
+    assert made.ort_version_supported == newest
+    release(made)
+
+
+def test_no_room_for_a_factory() -> None:
+    assert "no room" in message(create_factories(BASE, b"x", room=0)[0])
+
+
+def test_identity(factory: Any) -> None:
+    assert ffi.string(factory.GetName(factory)) == b"BridgeExecutionProvider"
+    assert ffi.string(factory.GetVendor(factory)) == b"unknown"
+    assert ffi.string(factory.GetVersion(factory)) == b"0.0.0"
+    assert factory.GetVendorId(factory) == 0
+
+
+def test_slots_that_stock_hosts_call_unchecked_are_filled(factory: Any) -> None:
+    out = ffi.new("OrtAllocator**", ffi.cast("OrtAllocator*", 1))
+    assert factory.CreateAllocator(factory, ffi.NULL, ffi.NULL, out) == ffi.NULL and out[0] == ffi.NULL
+    factory.ReleaseAllocator(factory, ffi.NULL)
+    transfer = ffi.new("OrtDataTransferImpl**", ffi.cast("OrtDataTransferImpl*", 1))
+    assert factory.CreateDataTransfer(factory, transfer) == ffi.NULL and transfer[0] == ffi.NULL
+    assert not factory.IsStreamAware(factory)
+    stream = ffi.new("OrtSyncStreamImpl**")
+    text = message(factory.CreateSyncStreamForDevice(factory, ffi.NULL, ffi.NULL, stream))
+    assert text == "BridgeExecutionProvider: OrtEpFactory::CreateSyncStreamForDevice is not implemented"
+    index = ffi.new("size_t*")
+    text = message(factory.SelectBestModelCandidate(factory, ffi.NULL, ffi.NULL, 0, ffi.NULL, index))
+    assert "SelectBestModelCandidate is not implemented" in text
+
+
+def test_more_devices_than_the_host_has_room_for(factory: Any) -> None:
+    class Doubled(FuseAll):
+        name = "BridgeExecutionProvider"
+
+        @classmethod
+        def get_supported_devices(cls, devices: Any) -> Any:
+            return [*devices, *devices]
+
+    ep.prepare(Doubled)
+    _, made = create_factories(BASE, b"BridgeExecutionProvider")
+    device = ort_abi.env.get_hardware_devices()
+    assert device
+    handles, count = ffi.new("size_t*"), ffi.new("size_t*", 5)
+    environment = ort_abi.env.environment().pointer
+    assert API.GetNumHardwareDevices(environment, handles) == ffi.NULL
+    devices = ffi.new("const OrtHardwareDevice*[]", handles[0])
+    assert API.GetHardwareDevices(environment, devices, handles[0]) == ffi.NULL
+    out = ffi.new("OrtEpDevice*[1]")
+    text = message(made.GetSupportedDevices(made, devices, 1, out, 1, count))
+    assert "gave 2 devices, the host has room for 1" in text
+    assert (count[0], out[0]) == (0, ffi.NULL)
+    release(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("bridge_py_supported_devices", (0, ffi.NULL, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL)),
+        ("bridge_py_create_ep", (0, ffi.NULL, 0, ffi.NULL, ffi.NULL, ffi.NULL, ffi.NULL)),
+        ("bridge_py_get_capability", (0, ffi.NULL, ffi.NULL)),
+        ("bridge_py_compile", (0, ffi.NULL, ffi.NULL, 0, ffi.NULL)),
+        ("bridge_py_get_kernel_registry", (0, ffi.NULL)),
+        ("bridge_py_run_start", (0, ffi.NULL)),
+        ("bridge_py_run_end", (0, ffi.NULL, 0)),
+        ("bridge_py_set_dynamic_options", (0, ffi.NULL, ffi.NULL, 0)),
+        ("bridge_py_session_ready", (0,)),
+        ("bridge_py_create_kernel", (0, ffi.NULL, ffi.NULL)),
+        ("bridge_py_release", (0,)),
+    ],
+)
+def test_a_stale_id_fails_with_a_reason(name: str, arguments: Any) -> None:
+    number = _objects.add(object())
+    _objects.remove(number)
+    call = ffi.new("BridgeCall*")
+    first, *rest = arguments
+    assert first == 0
+    assert ffi.addressof(lib, name)(call, number, *rest) == 0
+    assert f"with id {number} (released, or never made)" in ffi.string(call.text).decode()
+
+
+def test_a_stale_id_fails_in_compute() -> None:
+    run = ffi.new("BridgeRun*")
+    assert ffi.addressof(lib, "bridge_py_compute")(10**9, 0, run) == 0
+    assert "LookupError: there is no node with id 1000000000" in ffi.string(run.call.text).decode()
+
+
+def test_a_callback_that_was_never_attached_is_an_error() -> None:
+    """Only the native module is loaded: no Python code answers, and cffi's made-up 0 is no success."""
+    code = f"""
+import ctypes, importlib.util
+spec = importlib.util.spec_from_file_location("_native", {ep.library_path()!r})
+native = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(native)
+ffi, lib = native.ffi, native.lib
+base = lib.OrtGetApiBase()
+address = ctypes.cast(ctypes.CDLL({ep.library_path()!r}).CreateEpFactories, ctypes.c_void_p).value
+kind = "OrtStatus*(*)(const char*, const OrtApiBase*, const OrtLogger*, OrtEpFactory**, size_t, size_t*)"
+create = ffi.cast(kind, address)
+name, out, count = ffi.new("char[]", b"me"), ffi.new("OrtEpFactory*[1]"), ffi.new("size_t*")
+status = create(name, base, ffi.NULL, out, 1, count)
+print(ffi.string(base.GetApi(30).GetErrorMessage(status)).decode(), count[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("me: CreateEpFactories: Python has no answer (no code attached")
+    assert done.stdout.strip().endswith(" 0")
