@@ -34,6 +34,8 @@ WARNINGS = [
     "-Werror=discarded-qualifiers",
 ]
 CFLAGS = ["-std=c11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE"]
+LOOPS = CSRC / "cpu_ep"
+LOOP_FLAGS = ["-O3"]  # gcc vectorises loops over elements from here on
 LIBS = ["-ldl", "-lm", "-lpthread"]
 
 
@@ -120,12 +122,16 @@ def build(out: Path, options: Options | None = None) -> Path:
 def _build_locked(out: Path, options: Options) -> Path:
     generated = out / "generated"
     sources = [*library_sources(), *generate(generated)]
-    command = [*shlex.split(options.cc), *options.cflags(generated)]
-    write_if_changed(out / "command.txt", shlex.join(command) + "\n")
     objects = [(source, _object_path(out, source)) for source in sources]
-    stale = [pair for pair in objects if _is_stale(*pair, out / "command.txt")]
     with ThreadPoolExecutor(JOBS) as pool:
-        errors = [error for error in pool.map(lambda pair: _compile(command, *pair), stale) if error]
+        jobs = []
+        for name, extra in (("command.txt", []), ("command-loops.txt", LOOP_FLAGS)):
+            command = [*shlex.split(options.cc), *options.cflags(generated), *extra]
+            write_if_changed(out / name, shlex.join(command) + "\n")
+            pairs = [pair for pair in objects if (LOOPS in pair[0].parents) == bool(extra)]
+            stale = [pair for pair in pairs if _is_stale(*pair, out / name)]
+            jobs += [pool.submit(_compile, command, *pair) for pair in stale]
+        errors = [error for job in jobs if (error := job.result())]
     if errors:
         raise BuildError("\n".join(errors))
     library = out / LIBRARY_NAME
