@@ -43,6 +43,7 @@ static uint64_t now_ns(void) {
 static OrtStatus* call_step(Frame* frame, const Step* step) {
   const Unit* unit = step->unit;
   frame->context.step = step;
+  if (unit->is_copy) return devices_copy(frame, step);
   return unit->kernel != NULL ? unit->kernel->Compute(unit->kernel, &frame->context)
                               : unit->compute->Compute(unit->compute, unit->compute_state, &frame->context);
 }
@@ -63,13 +64,24 @@ static OrtStatus* run_steps(Frame* frame, const OrtRunOptions* options) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
       return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
                         step->unit->node->name);
-    OrtStatus* status = is_timing ? timed_step(frame, step) : call_step(frame, step);
+    OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
+    if (status == NULL) status = is_timing ? timed_step(frame, step) : call_step(frame, step);
+    if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
     if (frame->scratch != NULL) frame_drop_scratch(frame);
     if (status != NULL) return step_failure(status, step);
     TRY(check_produced(frame, step));
     for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
   }
   return NULL;
+}
+
+/* The steps, and around them what values on devices need. */
+static OrtStatus* run_graph(Frame* frame, const OrtRunOptions* options) {
+  if (!frame_has_devices(frame)) return run_steps(frame, options);
+  OrtStatus* status = devices_begin(frame, options);
+  if (status == NULL) status = run_steps(frame, options);
+  if (status == NULL) status = devices_fetch(frame);
+  return devices_end(frame, status);
 }
 
 /* ---- What EPs do before and after ---- */
@@ -108,35 +120,11 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
       break; /* this one did not start */
     }
   }
-  if (status == NULL) status = run_steps(frame, options);
+  if (status == NULL) status = run_graph(frame, options);
   return end_hooks(session, shown, started, status);
 }
 
 /* ---- Results ---- */
-
-/* gives `*out` a copy of an input or a constant, or fills the caller's value. */
-static OrtStatus* copy_value(const OutputSpec* spec, const OrtValue* source, OrtValue** out) {
-  OrtValue* target = *out;
-  if (target == NULL)
-    TRY(value_new_tensor(allocator_cpu(), source->element_type, source->rank, source->dims, &target));
-  OrtStatus* status = NULL;
-  if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
-      memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0) {
-    status = status_new(ORT_INVALID_ARGUMENT,
-                        "preallocated output '%s' has another shape than the value it shows", spec->name);
-  } else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
-    const StringElement* strings = source->data;
-    for (size_t i = 0; i < source->element_count && status == NULL; i++) {
-      const char* text = strings[i].text != NULL ? strings[i].text : "";
-      if (!value_set_string(target, i, text, strings[i].length)) status = status_no_memory();
-    }
-  } else if (source->size_bytes != 0) {
-    memmove(target->data, source->data, source->size_bytes);
-  }
-  if (status != NULL && *out == NULL) value_release(target);
-  if (status == NULL) *out = target;
-  return status;
-}
 
 /* Copied outputs first, since they can fail; then the results change hands. */
 static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
@@ -148,20 +136,22 @@ static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
     uint32_t place = frame->output_place[copied];
     if (!spec->is_copied || place == 0) continue;
     OrtValue* copy = outputs[place - 1];
-    status = copy_value(spec, frame->values[spec->slot], &copy);
+    const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[place - 1] : NULL;
+    status = copy_to_output(frame, spec, frame->values[spec->slot], memory, NULL, &copy);
     if (status == NULL) frame->copies[copied] = copy != outputs[place - 1] ? copy : NULL;
   }
   for (size_t i = 0; i < plan->output_count; i++) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t place = frame->output_place[i];
     if (place == 0) continue;
-    OrtValue* copy = spec->is_copied ? frame->copies[i] : NULL;
+    bool is_copy = spec->is_copied || frame->is_fetched[i];
+    OrtValue* copy = is_copy ? frame->copies[i] : NULL;
     frame->copies[i] = NULL;
     if (status != NULL) {
       value_release(copy);
     } else if (copy != NULL) {
       outputs[place - 1] = copy;
-    } else if (!spec->is_copied) {
+    } else if (!is_copy) {
       outputs[place - 1] = frame->values[spec->slot];
       frame->values[spec->slot] = NULL;
     }
@@ -176,6 +166,9 @@ static void clean_frame(Frame* frame, bool has_failed) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t place = frame->output_place[i];
     frame->output_place[i] = 0;
+    frame->is_fetched[i] = 0;
+    value_release(frame->copies[i]); /* fetched, but not handed over */
+    frame->copies[i] = NULL;
     if (spec->is_copied || frame->values[spec->slot] == NULL) continue;
     if (place != 0 && frame->values[spec->slot] == frame->caller_outputs[place - 1])
       frame->values[spec->slot] = NULL;
@@ -186,8 +179,11 @@ static void clean_frame(Frame* frame, bool has_failed) {
     if (!frame->input_given[i]) continue;
     frame->input_given[i] = 0;
     frame->values[plan->inputs[i].slot] = plan->inputs[i].value->initializer;
+    value_release(frame->staged[i]);
+    frame->staged[i] = NULL;
   }
-  if (!has_failed) return;
+  frame->has_device_values = false;
+  if (!has_failed && !plan->has_held) return;
   for (size_t i = 0; i < plan->slot_count; i++) {
     if (plan->slots[i].kind == SLOT_INTERMEDIATE) frame_drop(frame, (int32_t)i);
   }
@@ -205,16 +201,18 @@ static const OrtLogger* logger_for(Frame* frame, const OrtRunOptions* options) {
 
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
-                       size_t output_count, OrtValue** outputs) {
+                       size_t output_count, OrtValue** outputs, const OrtMemoryInfo* const* output_memories) {
   Frame* frame = frame_get(session);
   if (frame == NULL) return status_no_memory();
   OrtStatus* status = NULL;
   frame->caller_outputs = outputs;
+  frame->caller_memories = output_memories;
+  frame->has_device_values = output_memories != NULL;
   TRY_DONE(bind_inputs(frame, input_names, inputs, input_count));
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
   frame->context.logger = logger_for(frame, options);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
-  status = session->has_run_hooks ? run_with_hooks(frame, options) : run_steps(frame, options);
+  status = session->has_run_hooks ? run_with_hooks(frame, options) : run_graph(frame, options);
   if (session->is_serial) pthread_mutex_unlock(&session->serial);
   if (status == NULL) status = hand_over(frame, outputs);
 done:
@@ -238,5 +236,5 @@ OrtStatus* ORT_API_CALL api_Run(OrtSession* session, const OrtRunOptions* run_op
   REQUIRE_ARG(outputs);
   if (output_names_len == 0) return status_new(ORT_INVALID_ARGUMENT, "Run: no output is asked for");
   return session_run(session, run_options, input_names, inputs, input_len, output_names, output_names_len,
-                     outputs);
+                     outputs, NULL);
 }

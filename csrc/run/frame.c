@@ -14,7 +14,8 @@ struct Scratch {
 static void place_constants(Frame* frame, const Plan* plan) {
   for (size_t i = 0; i < plan->slot_count; i++) {
     if (plan->slots[i].kind == SLOT_CONSTANT || plan->slots[i].kind == SLOT_INPUT)
-      frame->values[i] = plan->slots[i].value->initializer;
+      frame->values[i] =
+          plan->slots[i].place != 0 ? plan->slots[i].constant : plan->slots[i].value->initializer;
     frame->own_buffer[i] = -1;
   }
 }
@@ -31,8 +32,15 @@ static Frame* frame_new(OrtSession* session) {
   frame->input_given = mem_calloc(plan->input_count, sizeof *frame->input_given);
   frame->output_place = mem_calloc(plan->output_count, sizeof *frame->output_place);
   frame->copies = mem_calloc(plan->output_count, sizeof *frame->copies);
+  frame->is_fetched = mem_calloc(plan->output_count, sizeof *frame->is_fetched);
+  frame->staged = mem_calloc(plan->input_count, sizeof *frame->staged);
+  frame->streams = mem_calloc(session->place_count, sizeof *frame->streams);
+  frame->own_streams = mem_calloc(session->place_count, sizeof *frame->own_streams);
+  frame->notifications = mem_calloc(plan->notification_count, sizeof *frame->notifications);
   if (frame->values == NULL || frame->own == NULL || frame->own_buffer == NULL ||
-      frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL) {
+      frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL ||
+      frame->is_fetched == NULL || frame->staged == NULL || frame->streams == NULL ||
+      frame->own_streams == NULL || frame->notifications == NULL) {
     frame_free(frame);
     return NULL;
   }
@@ -40,9 +48,23 @@ static Frame* frame_new(OrtSession* session) {
   return frame;
 }
 
+static void free_buffer(const Frame* frame, const FrameBuffer* buffer) {
+  if (buffer->place == 0)
+    mem_free_aligned(buffer->data);
+  else
+    allocator_free(frame->session->places[buffer->place].allocator, buffer->data);
+}
+
 void frame_free(Frame* frame) {
   if (frame == NULL) return;
-  for (size_t i = 0; i < frame->buffer_count; i++) mem_free_aligned(frame->buffers[i].data);
+  for (size_t i = 0; i < frame->buffer_count; i++) free_buffer(frame, &frame->buffers[i]);
+  for (size_t i = 0; frame->own_streams != NULL && i < frame->session->place_count; i++)
+    stream_release(frame->own_streams[i]);
+  mem_free(frame->is_fetched);
+  mem_free(frame->staged);
+  mem_free(frame->streams);
+  mem_free(frame->own_streams);
+  mem_free(frame->notifications);
   mem_free(frame->buffers);
   mem_free(frame->values);
   mem_free(frame->own);
@@ -66,12 +88,14 @@ Frame* frame_get(OrtSession* session) {
 static void trim_buffers(Frame* frame) {
   size_t kept = 0;
   for (size_t i = 0; i < frame->buffer_count; i++) {
-    if (frame->buffers[i].last_run == frame->run)
-      frame->buffers[kept++] = frame->buffers[i];
+    const FrameBuffer* buffer = &frame->buffers[i];
+    if (buffer->last_run == frame->run && !(frame->drops_buffers && buffer->place != 0))
+      frame->buffers[kept++] = *buffer;
     else
-      mem_free_aligned(frame->buffers[i].data);
+      free_buffer(frame, buffer);
   }
   frame->buffer_count = kept;
+  frame->drops_buffers = false;
 }
 
 void frame_put(Frame* frame) {
@@ -92,25 +116,34 @@ void frame_put(Frame* frame) {
 
 /* The best free buffer for `size` bytes: the smallest that is large enough and not far too large. -1: none.
  */
-static int32_t find_buffer(const Frame* frame, size_t size) {
+static int32_t find_buffer(const Frame* frame, int32_t place, size_t size) {
   int32_t best = -1;
   for (size_t i = 0; i < frame->buffer_count; i++) {
     const FrameBuffer* buffer = &frame->buffers[i];
-    if (buffer->is_taken || buffer->size < size || buffer->size / 2 > size + 4096) continue;
+    if (buffer->is_taken || buffer->place != place || buffer->size < size || buffer->size / 2 > size + 4096)
+      continue;
     if (best < 0 || buffer->size < frame->buffers[best].size) best = (int32_t)i;
   }
   return best;
 }
 
-static OrtStatus* take_buffer(Frame* frame, size_t size, int32_t* out) {
-  int32_t index = find_buffer(frame, size);
+static void* alloc_buffer(Frame* frame, int32_t place, size_t size) {
+  if (place == 0) return mem_alloc_aligned(size);
+  return allocator_alloc_on_stream(frame->session->places[place].allocator, size, frame->streams[place]);
+}
+
+static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t* out) {
+  int32_t index = find_buffer(frame, place, size);
   if (index < 0) {
     if (!ARRAY_RESERVE(frame->buffers, frame->buffer_capacity, frame->buffer_count + 1))
       return status_no_memory();
-    void* data = mem_alloc_aligned(size);
+    void* data = alloc_buffer(frame, place, size);
+    if (data == NULL && place != 0)
+      return status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
+                        frame->session->places[place].memory->name, size);
     if (data == NULL) return status_no_memory();
     index = (int32_t)frame->buffer_count++;
-    frame->buffers[index] = (FrameBuffer){.data = data, .size = size};
+    frame->buffers[index] = (FrameBuffer){.data = data, .size = size, .place = place};
   }
   frame->buffers[index].is_taken = true;
   frame->buffers[index].last_run = frame->run;
@@ -119,7 +152,8 @@ static OrtStatus* take_buffer(Frame* frame, size_t size, int32_t* out) {
 }
 
 OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse) {
-  ONNXTensorElementDataType type = frame->session->plan.slots[slot].element_type;
+  const Slot* plan_slot = &frame->session->plan.slots[slot];
+  ONNXTensorElementDataType type = plan_slot->element_type;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
     return value_new_tensor(allocator_cpu(), type, rank, dims, &frame->values[slot]);
   size_t count, bytes;
@@ -132,7 +166,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   if (buffer >= 0 && frame->own[reuse].size_bytes == bytes)
     frame->own_buffer[reuse] = -1;
   else
-    status = take_buffer(frame, bytes, &buffer);
+    status = take_buffer(frame, plan_slot->place, bytes, &buffer);
   if (status != NULL) {
     if (value->dims != value->inline_dims) mem_free(value->dims);
     return status;
@@ -144,7 +178,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   value->element_count = count;
   value->size_bytes = bytes;
   value->data = frame->buffers[buffer].data;
-  value->memory = &memory_info_cpu;
+  value->memory = frame->session->places[plan_slot->place].memory;
   atomic_store_explicit(&value->references, 1, memory_order_relaxed);
   frame->own_buffer[slot] = buffer;
   frame->values[slot] = value;

@@ -7,9 +7,10 @@
 
 typedef struct Bindings {
   char** names;
-  OrtValue** values; /* references; NULL: an output that each run makes anew */
-  bool* is_made;     /* an output: its value is the last run's, not the caller's */
-  size_t count, name_capacity, value_capacity, made_capacity;
+  OrtValue** values;        /* references; NULL: an output that each run makes anew */
+  bool* is_made;            /* an output: its value is the last run's, not the caller's */
+  OrtMemoryInfo** memories; /* an output that each run makes: where; NULL: in host memory */
+  size_t count, name_capacity, value_capacity, made_capacity, memory_capacity;
 } Bindings;
 
 struct OrtIoBinding {
@@ -21,6 +22,7 @@ static void bindings_clear(Bindings* bindings) {
   for (size_t i = 0; i < bindings->count; i++) {
     mem_free(bindings->names[i]);
     value_release(bindings->values[i]);
+    memory_info_release(bindings->memories[i]);
   }
   bindings->count = 0;
 }
@@ -30,28 +32,44 @@ static void bindings_release(Bindings* bindings) {
   mem_free(bindings->names);
   mem_free(bindings->values);
   mem_free(bindings->is_made);
+  mem_free(bindings->memories);
 }
 
-/* keeps alive `value` (NULL: none); replaces what the name was bound to. */
-static OrtStatus* bind(Bindings* bindings, const char* name, const OrtValue* value) {
+/* keeps alive `value` (NULL: none); takes `memory` on success; replaces what the name was bound to. */
+static OrtStatus* bind_to(Bindings* bindings, const char* name, const OrtValue* value,
+                          OrtMemoryInfo* memory) {
   size_t place = 0;
   while (place < bindings->count && strcmp(bindings->names[place], name) != 0) place++;
   if (place == bindings->count) {
     if (!ARRAY_RESERVE(bindings->names, bindings->name_capacity, place + 1) ||
         !ARRAY_RESERVE(bindings->values, bindings->value_capacity, place + 1) ||
-        !ARRAY_RESERVE(bindings->is_made, bindings->made_capacity, place + 1))
+        !ARRAY_RESERVE(bindings->is_made, bindings->made_capacity, place + 1) ||
+        !ARRAY_RESERVE(bindings->memories, bindings->memory_capacity, place + 1))
       return status_no_memory();
     char* copy = str_copy(name);
     if (copy == NULL) return status_no_memory();
     bindings->names[place] = copy;
     bindings->values[place] = NULL;
+    bindings->memories[place] = NULL;
     bindings->count++;
   }
   OrtValue* kept = value != NULL ? value_retain(value) : NULL;
   value_release(bindings->values[place]);
   bindings->values[place] = kept;
   bindings->is_made[place] = kept == NULL;
+  memory_info_release(bindings->memories[place]);
+  bindings->memories[place] = memory;
   return NULL;
+}
+
+/* The same; copies `memory` (NULL: the host's). */
+static OrtStatus* bind(Bindings* bindings, const char* name, const OrtValue* value,
+                       const OrtMemoryInfo* memory) {
+  OrtMemoryInfo* own_memory = memory != NULL ? memory_info_copy(memory) : NULL;
+  if (memory != NULL && own_memory == NULL) return status_no_memory();
+  OrtStatus* status = bind_to(bindings, name, value, own_memory);
+  if (status != NULL) memory_info_release(own_memory);
+  return status;
 }
 
 /* gives (caller releases with ReleaseIoBinding, before the session). */
@@ -79,7 +97,7 @@ OrtStatus* ORT_API_CALL api_BindInput(OrtIoBinding* binding_ptr, const char* nam
   REQUIRE_ARG(val_ptr);
   if (name_map_get(&binding_ptr->session->plan.input_names, name) == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "BindInput: the model has no input '%s'", name);
-  return bind(&binding_ptr->inputs, name, val_ptr);
+  return bind(&binding_ptr->inputs, name, val_ptr, NULL);
 }
 
 static OrtStatus* check_output_name(const OrtIoBinding* binding, const char* name, const char* slot) {
@@ -93,20 +111,18 @@ OrtStatus* ORT_API_CALL api_BindOutput(OrtIoBinding* binding_ptr, const char* na
   REQUIRE_ARG(name);
   REQUIRE_ARG(val_ptr);
   TRY(check_output_name(binding_ptr, name, "BindOutput"));
-  return bind(&binding_ptr->outputs, name, val_ptr);
+  return bind(&binding_ptr->outputs, name, val_ptr, NULL);
 }
 
-/* Each run makes a new value. Host memory only so far. */
+/* Each run makes a new value in that memory. copies `mem_info_ptr`. */
 OrtStatus* ORT_API_CALL api_BindOutputToDevice(OrtIoBinding* binding_ptr, const char* name,
                                                const OrtMemoryInfo* mem_info_ptr) {
   REQUIRE_ARG(binding_ptr);
   REQUIRE_ARG(name);
   REQUIRE_ARG(mem_info_ptr);
   TRY(check_output_name(binding_ptr, name, "BindOutputToDevice"));
-  if (!memory_device_is_host(&mem_info_ptr->device))
-    return status_new(ORT_NOT_IMPLEMENTED, "BindOutputToDevice: memory '%s' is not the host's",
-                      mem_info_ptr->name);
-  return bind(&binding_ptr->outputs, name, NULL);
+  bool is_host = memory_device_is_host(&mem_info_ptr->device);
+  return bind(&binding_ptr->outputs, name, NULL, is_host ? NULL : mem_info_ptr);
 }
 
 void ORT_API_CALL api_ClearBoundInputs(OrtIoBinding* binding_ptr) {
@@ -117,7 +133,7 @@ void ORT_API_CALL api_ClearBoundOutputs(OrtIoBinding* binding_ptr) {
   if (binding_ptr != NULL) bindings_clear(&binding_ptr->outputs);
 }
 
-/* Everything is in host memory: there is nothing to wait for. */
+/* Run itself copies inputs, after OrtEp::Sync, and returns when its work is done. */
 OrtStatus* ORT_API_CALL api_SynchronizeBoundInputs(OrtIoBinding* binding_ptr) {
   REQUIRE_ARG(binding_ptr);
   return NULL;
@@ -140,10 +156,15 @@ OrtStatus* ORT_API_CALL api_RunWithBinding(OrtSession* session, const OrtRunOpti
   if (outputs->count == 0) return status_new(ORT_INVALID_ARGUMENT, "RunWithBinding: no output is bound");
   OrtValue** values = mem_calloc(outputs->count, sizeof *values);
   if (values == NULL) return status_no_memory();
-  for (size_t i = 0; i < outputs->count; i++) values[i] = outputs->is_made[i] ? NULL : outputs->values[i];
+  bool has_memories = false;
+  for (size_t i = 0; i < outputs->count; i++) {
+    values[i] = outputs->is_made[i] ? NULL : outputs->values[i];
+    has_memories = has_memories || outputs->memories[i] != NULL;
+  }
   OrtStatus* status = session_run(session, run_options, (const char* const*)inputs->names,
                                   (const OrtValue* const*)inputs->values, inputs->count,
-                                  (const char* const*)outputs->names, outputs->count, values);
+                                  (const char* const*)outputs->names, outputs->count, values,
+                                  has_memories ? (const OrtMemoryInfo* const*)outputs->memories : NULL);
   for (size_t i = 0; i < outputs->count && status == NULL; i++) {
     if (!outputs->is_made[i]) continue;
     value_release(outputs->values[i]);

@@ -45,6 +45,17 @@ static OrtStatus* wrong_shape(const OrtKernelContext* context, size_t index, con
   return status;
 }
 
+/* Where an output is made that the caller of Run gets as it is; NULL: it is copied, or nobody wants it. */
+static OrtAllocator* allocator_for_caller(const Frame* frame, const Slot* slot) {
+  uint32_t wanted = slot->output >= 0 ? frame->output_place[slot->output] : 0;
+  if (wanted == 0) return NULL;
+  if (slot->place == 0) return allocator_cpu();
+  const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;
+  const OrtMemoryInfo* made_in = frame->session->places[slot->place].memory;
+  if (memory == NULL || !memory_device_equal(&memory->device, &made_in->device)) return NULL;
+  return env_shared_allocator(frame->session->env, made_in); /* outlives the session */
+}
+
 /* A new value for the caller of Run, or one of the frame's own. */
 static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t slot, size_t rank,
                               const int64_t* dims) {
@@ -53,8 +64,9 @@ static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t s
   if (plan_slot->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return status_new(ORT_FAIL, "EP '%s': the element type of output '%s' of node '%s' is unknown",
                       context->step->unit->ep->name, plan_slot->value->name, context->step->unit->node->name);
-  if (plan_slot->output >= 0 && frame->output_place[plan_slot->output] != 0)
-    return value_new_tensor(allocator_cpu(), plan_slot->element_type, rank, dims, &frame->values[slot]);
+  OrtAllocator* allocator = allocator_for_caller(frame, plan_slot);
+  if (allocator != NULL)
+    return value_new_tensor(allocator, plan_slot->element_type, rank, dims, &frame->values[slot]);
   const int32_t* in_place = context->step->in_place;
   return frame_make(frame, slot, rank, dims, in_place != NULL ? in_place[index] : -1);
 }
@@ -113,11 +125,16 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetLogger(const OrtKernelContext* cont
   return NULL;
 }
 
-/* Kernels run on no stream so far: NULL is the default one. */
+static OrtSyncStream* stream_of(const OrtKernelContext* context) {
+  return context->frame->streams[context->step->stream];
+}
+
+/* borrows: the EP's own handle of the stream that the kernel runs on; NULL: none, or the device's default. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetGPUComputeStream(const OrtKernelContext* context, void** out) {
   REQUIRE_ARG(context);
   REQUIRE_ARG(out);
-  *out = NULL;
+  OrtSyncStream* stream = stream_of(context);
+  *out = stream != NULL ? stream->impl->GetHandle(stream->impl) : NULL;
   return NULL;
 }
 
@@ -125,7 +142,7 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetSyncStream(const OrtKernelContext* 
                                                         OrtSyncStream** out) {
   REQUIRE_ARG(context);
   REQUIRE_ARG(out);
-  *out = NULL;
+  *out = stream_of(context);
   return NULL;
 }
 
@@ -154,7 +171,13 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetAllocator(const OrtKernelContext* c
   REQUIRE_ARG(context);
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(out);
-  return find_allocator(context->frame->session, mem_info, "KernelContext_GetAllocator", out);
+  const OrtSession* session = context->frame->session;
+  for (size_t i = 1; i < session->place_count; i++) {
+    if (!memory_device_equal(&session->places[i].memory->device, &mem_info->device)) continue;
+    *out = session->places[i].allocator;
+    return NULL;
+  }
+  return find_allocator(session, mem_info, "KernelContext_GetAllocator", out);
 }
 
 /* borrows: the same, for as long as the session and its environment. */

@@ -180,13 +180,13 @@ OrtStatus* ORT_API_CALL api_KernelInfo_GetConfigEntries(const OrtKernelInfo* inf
   return NULL;
 }
 
-/* borrows: ReleaseAllocator may be called on it, and does nothing. Kernels work in host memory so far. */
+/* borrows: ReleaseAllocator may be called on it, and does nothing. The default memory is the EP's. */
 OrtStatus* ORT_API_CALL api_KernelInfoGetAllocator(const OrtKernelInfo* info, OrtMemType mem_type,
                                                    OrtAllocator** out) {
   REQUIRE_ARG(info);
   REQUIRE_ARG(out);
-  (void)mem_type;
-  *out = allocator_cpu();
+  const Place* places = info->session->places;
+  *out = places[mem_type == OrtMemTypeDefault ? info->ep->place : 0].allocator;
   return NULL;
 }
 

@@ -3,12 +3,12 @@
 
 #include "run/run.h"
 
-/* Slots are numbered as values are met; `capacity` is an upper bound that was counted before. */
+/* Slots are numbered as values are met. */
 typedef struct Planner {
   OrtSession* session;
   Plan* plan;
   Arena* arena;
-  size_t slot_capacity;
+  size_t copy_capacity; /* an upper bound of the copies between places */
 } Planner;
 
 static const OrtTensorTypeAndShapeInfo* tensor_of(const OrtValueInfo* value) {
@@ -24,6 +24,7 @@ static int32_t slot_for(Planner* planner, OrtValueInfo* value, SlotKind kind) {
   slot->kind = kind;
   slot->element_type = tensor != NULL ? tensor->element_type : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   slot->output = -1;
+  slot->next_copy = -1;
   value->slot = (int64_t)planner->plan->slot_count++;
   return (int32_t)value->slot;
 }
@@ -83,6 +84,67 @@ static OrtStatus* plan_outputs(Planner* planner) {
 
 /* ---- Steps ---- */
 
+/* A node that stands for a copy, so that it has a name in messages and in the plan. */
+static OrtNode* copy_node(Planner* planner, const OrtValueInfo* value, bool is_to_host) {
+  const char* op = is_to_host ? "MemcpyToHost" : "MemcpyFromHost";
+  OrtNode* node = arena_alloc(planner->arena, sizeof *node);
+  size_t room = strlen(op) + strlen(value->name) + 2;
+  char* name = arena_alloc(planner->arena, room);
+  if (node == NULL || name == NULL) return NULL;
+  memcpy(name, op, strlen(op));
+  name[strlen(op)] = '_';
+  memcpy(name + strlen(op) + 1, value->name, strlen(value->name) + 1);
+  *node = (OrtNode){.name = name, .op_type = (char*)op, .domain = (char*)"", .since_version = 1};
+  return node;
+}
+
+static OrtStatus* add_copy_step(Planner* planner, int32_t from, int32_t to) {
+  Plan* plan = planner->plan;
+  OrtSession* session = planner->session;
+  int32_t from_place = plan->slots[from].place, to_place = plan->slots[to].place;
+  const Place* place = &session->places[to_place != 0 ? to_place : from_place];
+  Unit* unit = arena_alloc(planner->arena, sizeof *unit);
+  int32_t* slots = arena_calloc(planner->arena, 2, sizeof *slots);
+  OrtNode* node = copy_node(planner, plan->slots[from].value, to_place == 0);
+  if (unit == NULL || slots == NULL || node == NULL) return status_no_memory();
+  slots[0] = from;
+  slots[1] = to;
+  *unit = (Unit){.ep = place->ep, .graph = session->model->graph, .is_copy = true, .node = node};
+  Step* step = &plan->steps[plan->step_count++];
+  *step =
+      (Step){.unit = unit, .inputs = &slots[0], .input_count = 1, .outputs = &slots[1], .output_count = 1};
+  int32_t stream = to_place != 0 && session->places[to_place].has_streams ? to_place : from_place;
+  step->stream = session->places[stream].has_streams ? stream : 0;
+  return NULL;
+}
+
+/* The slot that shows the value of `slot` in `place`: itself, a copy that is there, or a new one. */
+static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, int32_t* out) {
+  Plan* plan = planner->plan;
+  int32_t last = slot;
+  for (int32_t at = slot; at >= 0; at = plan->slots[at].next_copy) {
+    if (plan->slots[at].place == place) {
+      *out = at;
+      return NULL;
+    }
+    last = at;
+  }
+  int32_t made = (int32_t)plan->slot_count++;
+  Slot* source = &plan->slots[slot];
+  bool is_constant = source->kind == SLOT_CONSTANT;
+  plan->slots[made] = (Slot){.value = source->value,
+                             .kind = is_constant ? SLOT_CONSTANT : SLOT_INTERMEDIATE,
+                             .element_type = source->element_type,
+                             .is_needed = true,
+                             .output = -1,
+                             .place = place,
+                             .next_copy = -1};
+  plan->slots[last].next_copy = made;
+  *out = made;
+  return is_constant ? NULL : add_copy_step(planner, slot, made);
+}
+
+/* Inputs may put copy steps before the unit's own. */
 static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* const* values, size_t count,
                              bool is_input, const int32_t** out) {
   int32_t* slots = arena_calloc(planner->arena, count, sizeof *slots);
@@ -95,20 +157,32 @@ static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* c
       return status_new(ORT_INVALID_GRAPH, "nothing makes the value '%s' that node '%s' of EP '%s' reads",
                         value->name, unit->node->name, unit->ep->name);
     slots[i] = slot_for(planner, value, is_input ? SLOT_CONSTANT : SLOT_INTERMEDIATE);
-    if (is_input) planner->plan->slots[slots[i]].is_needed = true;
+    Slot* slot = &planner->plan->slots[slots[i]];
+    int32_t place = place_wanted(unit, i, !is_input, value);
+    if (!is_input) {
+      slot->place = place;
+      continue;
+    }
+    slot->is_needed = true;
+    TRY(slot_in_place(planner, slots[i], place, &slots[i]));
   }
   *out = slots;
   return NULL;
 }
 
 static OrtStatus* plan_step(Planner* planner, Unit* unit) {
-  Step* step = &planner->plan->steps[planner->plan->step_count++];
   const OrtNode* node = unit->node;
-  step->unit = unit;
-  step->input_count = node->input_count;
-  step->output_count = node->output_count;
-  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, &step->inputs));
-  return step_slots(planner, unit, node->outputs, node->output_count, false, &step->outputs);
+  const int32_t *inputs = NULL, *outputs = NULL;
+  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, &inputs));
+  TRY(step_slots(planner, unit, node->outputs, node->output_count, false, &outputs));
+  Step* step = &planner->plan->steps[planner->plan->step_count++];
+  *step = (Step){.unit = unit,
+                 .inputs = inputs,
+                 .input_count = node->input_count,
+                 .outputs = outputs,
+                 .output_count = node->output_count,
+                 .stream = planner->session->places[unit->ep->place].has_streams ? unit->ep->place : 0};
+  return NULL;
 }
 
 /* Fills in Step::last_used: intermediates die after the last step that reads them, or the one that makes
@@ -129,7 +203,7 @@ static OrtStatus* plan_lifetimes(Planner* planner) {
     }
   }
   for (size_t i = 0; i < plan->slot_count; i++) {
-    if (plan->slots[i].kind == SLOT_INTERMEDIATE) counts[last[i] - 1]++;
+    if (plan->slots[i].kind == SLOT_INTERMEDIATE && !plan->slots[i].is_held) counts[last[i] - 1]++;
   }
   for (size_t i = 0; i < plan->step_count; i++) {
     if (counts[i] == 0) continue;
@@ -137,7 +211,7 @@ static OrtStatus* plan_lifetimes(Planner* planner) {
     if (plan->steps[i].last_used == NULL) TRY_DONE(status_no_memory());
   }
   for (size_t i = 0; i < plan->slot_count; i++) {
-    if (plan->slots[i].kind != SLOT_INTERMEDIATE) continue;
+    if (plan->slots[i].kind != SLOT_INTERMEDIATE || plan->slots[i].is_held) continue;
     Step* step = &plan->steps[last[i] - 1];
     ((int32_t*)step->last_used)[step->last_used_count++] = (int32_t)i;
   }
@@ -173,6 +247,7 @@ static OrtStatus* plan_in_place(Planner* planner, Step* step) {
     if ((size_t)alias->input >= step->input_count || (size_t)alias->output >= step->output_count) continue;
     int32_t input = step->inputs[alias->input], output = step->outputs[alias->output];
     if (input < 0 || output < 0 || in_place[alias->output] >= 0) continue;
+    if (planner->plan->slots[input].place != planner->plan->slots[output].place) continue;
     if (times_read(step, input) != 1 || !dies_here(step, input)) continue;
     bool is_given_away = false;
     for (size_t k = 0; k < step->output_count; k++) is_given_away = is_given_away || in_place[k] == input;
@@ -180,6 +255,17 @@ static OrtStatus* plan_in_place(Planner* planner, Step* step) {
   }
   step->in_place = in_place;
   return NULL;
+}
+
+static void mark_read_on_host(Plan* plan) {
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    for (size_t k = 0; !step->unit->is_copy && k < step->input_count; k++) {
+      if (step->inputs[k] < 0 || plan->slots[step->inputs[k]].kind != SLOT_INPUT) continue;
+      InputSpec* spec = name_map_get(&plan->input_names, plan->slots[step->inputs[k]].value->name);
+      if (spec != NULL) spec->is_read_on_host = true;
+    }
+  }
 }
 
 static OrtStatus* plan_steps(Planner* planner) {
@@ -193,11 +279,13 @@ static OrtStatus* plan_steps(Planner* planner) {
   TRY_DONE(graph_order(graph, order, &count, &cycle));
   if (cycle != NULL || count != planner->session->unit_count)
     TRY_DONE(status_new(ORT_FAIL, "the claims on the model's nodes have no order"));
-  plan->steps = arena_calloc(planner->arena, count, sizeof *plan->steps);
+  plan->steps = arena_calloc(planner->arena, count + planner->copy_capacity, sizeof *plan->steps);
   if (plan->steps == NULL) TRY_DONE(status_no_memory());
   for (size_t i = 0; i < count; i++) TRY_DONE(plan_step(planner, node_unit(order[i])));
+  TRY_DONE(plan_order(planner->session));
   TRY_DONE(plan_lifetimes(planner));
-  for (size_t i = 0; i < count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
+  for (size_t i = 0; i < plan->step_count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
+  mark_read_on_host(plan);
 done:
   mem_free(order);
   return status;
@@ -209,10 +297,12 @@ OrtStatus* plan_build(OrtSession* session) {
   for (size_t i = 0; i < graph->values.capacity; i++) {
     if (graph->values.entries[i].name != NULL) ((OrtValueInfo*)graph->values.entries[i].value)->slot = -1;
   }
-  session->plan.slots = arena_calloc(&session->arena, graph->values.count, sizeof(Slot));
+  for (size_t i = 0; session->place_count > 1 && i < session->unit_count; i++)
+    planner.copy_capacity += session->units[i]->node->input_count;
+  size_t slots = graph->values.count + planner.copy_capacity;
+  session->plan.slots = arena_calloc(&session->arena, slots, sizeof(Slot));
   if (session->plan.slots == NULL) return status_no_memory();
-  if (graph->values.count > INT32_MAX)
-    return status_new(ORT_NOT_IMPLEMENTED, "the model has too many values");
+  if (slots > INT32_MAX) return status_new(ORT_NOT_IMPLEMENTED, "the model has too many values");
   TRY(plan_inputs(&planner));
   TRY(plan_outputs(&planner));
   return plan_steps(&planner);

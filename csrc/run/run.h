@@ -88,6 +88,7 @@ typedef struct SessionEp {
   OrtStatus*(ORT_API_CALL* on_run_start)(OrtEp*, const OrtRunOptions*); /* NULL: none */
   OrtStatus*(ORT_API_CALL* on_run_end)(OrtEp*, const OrtRunOptions*, bool);
   bool is_concurrent;
+  int32_t place; /* where its values live, of OrtSession::places */
 } SessionEp;
 /* Makes the EP of `devices` (all of one factory; borrowed from the environment) and asks it for its kernels.
  * On failure there is nothing to close. */
@@ -97,6 +98,26 @@ void session_ep_close(SessionEp* ep); /* releases */
 /* takes `cause`, a failure that a plugin reported; gives it with the context in front. A plugin that says
  * "OK" in a status has failed all the same. */
 OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3);
+
+/* ---- placement.c: the memories of a session ---- */
+
+/* A memory that values of the session live in. Place 0 is the host's. */
+typedef struct Place {
+  const OrtMemoryInfo* memory;         /* of an EP device in use */
+  SessionEp* ep;                       /* the first EP with it: it makes the streams; NULL: the host's */
+  OrtAllocator* allocator;             /* for intermediates */
+  OrtAllocator* read_only;             /* for initializers */
+  bool owns_allocator, owns_read_only; /* made by OrtEp::CreateAllocator; released through the factory */
+  bool has_streams;
+} Place;
+/* Finds or adds the place of an EP that was just opened. */
+OrtStatus* place_ep(OrtSession* session, SessionEp* ep);
+void places_close(OrtSession* session); /* releases the allocators, before the EPs close */
+/* Where `unit` wants its input (or makes its output) `index`: host memory for strings and what its kernel
+ * definition says, else the EP's place. */
+int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtValueInfo* value);
+/* Puts initializers where EPs read them. */
+OrtStatus* upload_constants(OrtSession* session);
 
 /* ---- partition.c: which EP takes which node ---- */
 
@@ -111,6 +132,7 @@ struct Unit {
   OrtNode** nodes; /* topological order */
   size_t node_count;
   bool is_fused, drop_constants;
+  bool is_copy;  /* of the plan: copies a value from one place to another for `ep` */
   size_t serial; /* claims are numbered as they are made */
   OrtNode* node; /* the fused node, or the only one */
   OrtNodeComputeContext context;
@@ -200,6 +222,10 @@ typedef struct Slot {
   ONNXTensorElementDataType element_type; /* UNDEFINED: unknown, or not a tensor */
   bool is_needed;                         /* somebody reads it: a kernel must produce it */
   int32_t output;                         /* SLOT_OUTPUT: place among the session's outputs */
+  int32_t place;      /* of OrtSession::places; of an input: 0, whatever the caller gives */
+  int32_t next_copy;  /* the next slot that shows this value in another place; -1: none */
+  bool is_held;       /* work may read it after its last reader was called: kept to the end */
+  OrtValue* constant; /* SLOT_CONSTANT on a device: owned */
 } Slot;
 
 typedef struct Step {
@@ -211,7 +237,11 @@ typedef struct Step {
   const int32_t* last_used; /* intermediates that nobody needs after this step */
   size_t last_used_count;
   const int32_t*
-      in_place; /* for each output: an input slot whose memory it may take over, or -1; NULL: none */
+      in_place;         /* for each output: an input slot whose memory it may take over, or -1; NULL: none */
+  int32_t stream;       /* the place whose stream it runs on; 0: the calling thread */
+  int32_t notification; /* activated behind the step, because somebody waits for it; -1: nobody */
+  const int32_t* waits; /* notifications that the host waits for before the step */
+  size_t wait_count;
   _Atomic uint64_t runs, nanoseconds;
 } Step;
 
@@ -220,6 +250,7 @@ typedef struct InputSpec {
   const char* name;
   int32_t slot;
   bool is_required;                        /* else an initializer is the default */
+  bool is_read_on_host;                    /* a unit reads it as it is, in host memory */
   const OrtTensorTypeAndShapeInfo* tensor; /* NULL: any */
 } InputSpec;
 
@@ -240,8 +271,15 @@ typedef struct Plan {
   OutputSpec* outputs;
   size_t output_count;
   NameMap input_names, output_names; /* -> InputSpec, OutputSpec */
+  size_t notification_count;
+  bool has_held;
 } Plan;
 OrtStatus* plan_build(OrtSession* session);
+
+/* ---- plan_order.c ---- */
+
+/* Fills in Step::waits and notifications, and Slot::is_held: what work on streams needs to be in order. */
+OrtStatus* plan_order(OrtSession* session);
 
 /* ---- frame.c: the memory of one Run ---- */
 
@@ -254,6 +292,7 @@ struct OrtKernelContext {
 typedef struct FrameBuffer {
   void* data;
   size_t size;
+  int32_t place;
   bool is_taken;
   uint64_t last_run;
 } FrameBuffer;
@@ -269,8 +308,16 @@ struct Frame {
   uint8_t* input_given;   /* an input: given in this run */
   uint32_t* output_place; /* an output: where the caller wants it, counted from 1; 0: not wanted */
   OrtValue** copies;      /* an output that is an input or a constant: its copy, until it is handed over */
-  OrtValue* const* caller_outputs; /* what Run was given: preallocated values, or NULL */
-  FrameBuffer* buffers;            /* kept from run to run, those not used in a run are freed */
+  uint8_t* is_fetched; /* an output: copied to where the caller wants it (`copies`, or the caller's value) */
+  OrtValue** staged;   /* an input that lies on a device and is read in host memory: its copy */
+  OrtValue* const* caller_outputs;             /* what Run was given: preallocated values, or NULL */
+  const OrtMemoryInfo* const* caller_memories; /* where new outputs are to lie; NULL: in host memory */
+  bool has_device_values;                      /* among what the caller gave */
+  OrtSyncStream** streams;                     /* a place: its stream in this run; NULL: none */
+  OrtSyncStream** own_streams;                 /* a place: the frame's own */
+  Notification* notifications;                 /* open during a run */
+  bool drops_buffers;   /* device buffers were used by a stream of the caller's: not kept */
+  FrameBuffer* buffers; /* kept from run to run, those not used in a run are freed */
   size_t buffer_count, buffer_capacity;
   uint64_t run;
   Scratch* scratch; /* of the current step */
@@ -311,6 +358,8 @@ struct OrtSession {
   Unit** units; /* those that run, in the order of their claims */
   size_t unit_count, unit_capacity;
   size_t claim_count;
+  Place* places; /* [0] is the host's */
+  size_t place_count;
   OrtPrepackedWeightsContainer* packed_weights; /* a reference; NULL: kernels do not share */
   Plan plan;
   bool records_assignment;
@@ -331,7 +380,25 @@ OrtStatus* session_adapt_model(OrtSession* session);
 
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
-                       size_t output_count, OrtValue** outputs);
+                       size_t output_count, OrtValue** outputs, const OrtMemoryInfo* const* output_memories);
+
+/* ---- run_devices.c: a Run with values on devices ---- */
+
+static inline bool frame_has_devices(const Frame* frame) {
+  return frame->session->place_count > 1 || frame->has_device_values;
+}
+/* Opens the streams and puts inputs where they are read. After a failure too, devices_end is called. */
+OrtStatus* devices_begin(Frame* frame, const OrtRunOptions* options);
+OrtStatus* devices_wait(Frame* frame, const Step* step);   /* before a step that has waits */
+OrtStatus* devices_notify(Frame* frame, const Step* step); /* behind a step that has a notification */
+OrtStatus* devices_copy(Frame* frame, const Step* step);   /* what a copy step does */
+/* Copies outputs to where the caller wants them. */
+OrtStatus* devices_fetch(Frame* frame);
+/* takes `status` of the run so far. Waits for all work, tells the EPs; a first failure is given. */
+OrtStatus* devices_end(Frame* frame, OrtStatus* status);
+/* gives a copy of `source` in `*out`, or fills the value there: shapes must be equal. */
+OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* source,
+                          const OrtMemoryInfo* memory, OrtSyncStream* stream, OrtValue** out);
 /* run_inputs.c: checks what the caller gave and puts it in the frame. */
 OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* const* values, size_t count);
 OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const* values, size_t count);

@@ -68,9 +68,6 @@ static OrtStatus* check_value(const char* kind, const char* name, const OrtTenso
                               const OrtValue* value) {
   if (value->kind != ONNX_TYPE_TENSOR)
     return status_new(ORT_INVALID_ARGUMENT, "%s '%s' is no tensor, the model wants one", kind, name);
-  if (!memory_device_is_host(&value->memory->device))
-    return status_new(ORT_NOT_IMPLEMENTED, "%s '%s' lies in device memory ('%s'): not implemented", kind,
-                      name, value->memory->name);
   if (tensor == NULL) return NULL;
   if (value->element_type != tensor->element_type && tensor->element_type != 0)
     return wrong_value(kind, name, tensor, value, "the element type");
@@ -112,6 +109,7 @@ OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* c
       return status_new(ORT_INVALID_ARGUMENT, "input '%s' is given twice", spec->name);
     TRY(check_value("input", spec->name, spec->tensor, values[i]));
     frame->input_given[spec - plan->inputs] = 1;
+    if (!memory_device_is_host(&values[i]->memory->device)) frame->has_device_values = true;
     frame->values[spec->slot] = (OrtValue*)values[i]; /* kernels see it as const */
     required += spec->is_required;
   }
@@ -129,7 +127,14 @@ OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const*
     if (values[i] != NULL) {
       const OrtTypeInfo* type = spec->value->type;
       TRY(check_value("preallocated output", spec->name, type != NULL ? type->tensor : NULL, values[i]));
-      if (!spec->is_copied) frame->values[spec->slot] = values[i];
+      const OrtMemoryInfo* made_in = frame->session->places[plan->slots[spec->slot].place].memory;
+      bool is_there = memory_device_equal(&made_in->device, &values[i]->memory->device);
+      bool is_host =
+          memory_device_is_host(&made_in->device) && memory_device_is_host(&values[i]->memory->device);
+      if (!is_there && !is_host)
+        frame->has_device_values = true; /* copied there at the end */
+      else if (!spec->is_copied)
+        frame->values[spec->slot] = values[i];
     }
     *place = (uint32_t)i + 1;
   }

@@ -10,6 +10,7 @@ static OrtStatus* add_ep(OrtSession* session, const OrtEpDevice* const* devices,
   SessionEp* ep = &session->eps[session->ep_count];
   TRY(session_ep_open(session, devices, count, ep));
   session->ep_count++;
+  TRY(place_ep(session, ep));
   for (size_t i = 0; i + 1 < session->ep_count; i++) {
     if (strcmp(session->eps[i].name, ep->name) == 0)
       return status_new(ORT_INVALID_ARGUMENT, "EP '%s' is given to the session twice", ep->name);
@@ -24,7 +25,9 @@ static OrtStatus* add_eps(OrtSession* session) {
   const OrtSessionOptions* options = session->options;
   const OrtEpDevice** cpu = arena_alloc(&session->arena, sizeof *cpu);
   session->eps = arena_calloc(&session->arena, options->ep_count + 1, sizeof *session->eps);
-  if (cpu == NULL || session->eps == NULL) return status_no_memory();
+  session->places = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->places);
+  if (cpu == NULL || session->eps == NULL || session->places == NULL) return status_no_memory();
+  session->places[session->place_count++] = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
   cpu[0] = env_cpu_device(session->env);
   bool no_fallback = session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
   bool has_cpu = false;
@@ -125,6 +128,7 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   TRY(compile_units(session));
   TRY(prepack_weights(session));
   TRY(plan_build(session));
+  TRY(upload_constants(session));
   if (session->records_assignment) TRY(assignment_record(session));
   if (session->has_run_hooks) TRY(api_CreateRunOptions(&session->default_run_options));
   TRY(check_cancelled(user_options));
@@ -136,6 +140,8 @@ static void session_free(OrtSession* session) {
   for (size_t i = 0; i < SESSION_FRAMES; i++) frame_free(session->frames[i]);
   for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
   packed_container_release(session->packed_weights);
+  for (size_t i = 0; i < session->plan.slot_count; i++) value_release(session->plan.slots[i].constant);
+  places_close(session);
   for (size_t i = session->ep_count; i-- > 0;) session_ep_close(&session->eps[i]);
   name_map_release(&session->plan.input_names);
   name_map_release(&session->plan.output_names);

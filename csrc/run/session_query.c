@@ -131,14 +131,20 @@ static OrtStatus* check_count(size_t given, size_t has, const char* slot) {
   return status_new(ORT_INVALID_ARGUMENT, "%s: room for %zu, but the session has %zu", slot, given, has);
 }
 
-/* borrows. All are in host memory so far. */
+/* borrows. Where the first unit that reads an input wants it. */
 OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForInputs(const OrtSession* session,
                                                           const OrtMemoryInfo** inputs_memory_info,
                                                           size_t num_inputs) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(inputs_memory_info);
   TRY(check_count(num_inputs, session->plan.required_count, "SessionGetMemoryInfoForInputs"));
-  for (size_t i = 0; i < num_inputs; i++) inputs_memory_info[i] = &memory_info_cpu;
+  const Plan* plan = &session->plan;
+  for (size_t i = 0; i < num_inputs; i++) {
+    const InputSpec* spec = &plan->inputs[i];
+    int32_t copy = plan->slots[spec->slot].next_copy;
+    int32_t place = copy >= 0 && !spec->is_read_on_host ? plan->slots[copy].place : 0;
+    inputs_memory_info[i] = session->places[place].memory;
+  }
   return NULL;
 }
 
@@ -148,7 +154,10 @@ OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForOutputs(const OrtSession* ses
   REQUIRE_ARG(session);
   REQUIRE_ARG(outputs_memory_info);
   TRY(check_count(num_outputs, session->plan.output_count, "SessionGetMemoryInfoForOutputs"));
-  for (size_t i = 0; i < num_outputs; i++) outputs_memory_info[i] = &memory_info_cpu;
+  for (size_t i = 0; i < num_outputs; i++) {
+    int32_t place = session->plan.slots[session->plan.outputs[i].slot].place;
+    outputs_memory_info[i] = session->places[place].memory;
+  }
   return NULL;
 }
 

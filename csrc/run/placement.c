@@ -1,0 +1,160 @@
+/* Where values live: each EP of a session has one memory of its own, or works in the host's. */
+#include <string.h>
+
+#include "run/run.h"
+
+/* ---- The place of an EP ---- */
+
+/* The memory info for `device` among the EP's devices. borrows; NULL: none has it. */
+static const OrtMemoryInfo* find_memory(const SessionEp* ep, const OrtMemoryDevice* device) {
+  for (size_t i = 0; i < ep->device_count; i++) {
+    const OrtMemoryInfo* infos[] = {ep->devices[i]->device_memory, ep->devices[i]->host_accessible_memory};
+    for (size_t k = 0; k < 2; k++) {
+      if (infos[k] != NULL && memory_device_equal(&infos[k]->device, device)) return infos[k];
+    }
+  }
+  return NULL;
+}
+
+/* What the EP says, else what all its devices say. *out NULL: host memory. */
+static OrtStatus* default_memory(SessionEp* ep, const OrtMemoryInfo** out) {
+  OrtStatus*(ORT_API_CALL * get)(const OrtEp*, const OrtMemoryDevice**) =
+      GUARD_SLOT(ep->ep, ep->version, GetDefaultMemoryDevice, 27);
+  const OrtMemoryDevice* device = NULL;
+  OrtStatus* status = get != NULL ? get(ep->ep, &device) : NULL;
+  if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetDefaultMemoryDevice failed", ep->name);
+  *out = NULL;
+  if (device != NULL) {
+    *out = find_memory(ep, device);
+    if (*out != NULL || device->device_type == OrtMemoryInfoDeviceType_CPU) return NULL;
+    return status_new(
+        ORT_EP_FAIL,
+        "EP '%s': OrtEp::GetDefaultMemoryDevice names a memory device that none of its EP devices "
+        "has",
+        ep->name);
+  }
+  for (size_t i = 0; i < ep->device_count; i++) {
+    const OrtMemoryInfo* memory = ep->devices[i]->device_memory;
+    if (memory == NULL) continue;
+    if (*out != NULL && !memory_device_equal(&(*out)->device, &memory->device))
+      return status_new(ORT_EP_FAIL,
+                        "EP '%s': its EP devices have different memory ('%s' and '%s'), and it has no "
+                        "GetDefaultMemoryDevice to choose",
+                        ep->name, (*out)->name, memory->name);
+    *out = memory;
+  }
+  return NULL;
+}
+
+/* The EP's own allocator if it makes one, else the environment's. *allocator NULL: the EP wants host memory.
+ */
+static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, const OrtMemoryInfo* memory,
+                                 OrtAllocator** allocator, bool* is_own) {
+  OrtStatus*(ORT_API_CALL * create)(OrtEp*, const OrtMemoryInfo*, OrtAllocator**) =
+      GUARD_SLOT(ep->ep, ep->version, CreateAllocator, 23);
+  *is_own = false;
+  if (create == NULL) {
+    *allocator = env_shared_allocator(session->env, memory);
+    return NULL;
+  }
+  OrtAllocator* made = NULL;
+  OrtStatus* status = create(ep->ep, memory, &made);
+  if (status != NULL)
+    return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
+  if (made != NULL && made != allocator_cpu()) {
+    status = guard_allocator(made, ep->name);
+    if (status != NULL) {
+      ep->factory->ReleaseAllocator(ep->factory, made);
+      return status;
+    }
+    *is_own = true;
+  }
+  *allocator = made;
+  return NULL;
+}
+
+/* Initializers go to the EP's read-only memory where it has one on this device. */
+static OrtStatus* find_read_only(OrtSession* session, SessionEp* ep, Place* place) {
+  place->read_only = place->allocator;
+  for (size_t i = 0; i < ep->device_count; i++) {
+    const OrtMemoryInfo* memory = ep->devices[i]->read_only_memory;
+    if (memory == NULL || !memory_device_equal(&memory->device, &place->memory->device)) continue;
+    OrtAllocator* allocator = NULL;
+    bool is_own = false;
+    if (GUARD_SLOT(ep->ep, ep->version, CreateAllocator, 23) == NULL) return NULL;
+    TRY(find_allocator(session, ep, memory, &allocator, &is_own));
+    if (!is_own) return NULL;
+    place->read_only = allocator;
+    place->owns_read_only = true;
+    return NULL;
+  }
+  return NULL;
+}
+
+static bool is_stream_aware(const SessionEp* ep) {
+  uint32_t version = ep->devices[0]->factory_version;
+  bool(ORT_API_CALL * ask)(const OrtEpFactory*) = GUARD_SLOT(ep->factory, version, IsStreamAware, 23);
+  return ask != NULL && ask(ep->factory);
+}
+
+OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
+  const OrtMemoryInfo* memory = NULL;
+  ep->place = 0;
+  TRY(default_memory(ep, &memory));
+  if (memory == NULL || memory_device_is_host(&memory->device)) return NULL;
+  for (size_t i = 1; i < session->place_count; i++) {
+    if (!memory_device_equal(&session->places[i].memory->device, &memory->device)) continue;
+    ep->place = (int32_t)i;
+    return NULL;
+  }
+  Place* place = &session->places[session->place_count];
+  *place = (Place){.memory = memory, .ep = ep, .has_streams = is_stream_aware(ep)};
+  TRY(find_allocator(session, ep, memory, &place->allocator, &place->owns_allocator));
+  if (place->allocator == NULL || place->allocator == allocator_cpu()) return NULL;
+  ep->place = (int32_t)session->place_count++;
+  return find_read_only(session, ep, place);
+}
+
+void places_close(OrtSession* session) {
+  for (size_t i = session->place_count; i-- > 1;) {
+    Place* place = &session->places[i];
+    OrtEpFactory* factory = place->ep->factory;
+    if (place->owns_read_only) factory->ReleaseAllocator(factory, place->read_only);
+    if (place->owns_allocator) factory->ReleaseAllocator(factory, place->allocator);
+  }
+  session->place_count = 0;
+}
+
+/* ---- The place of a value ---- */
+
+static bool is_device_tensor(const OrtValueInfo* value) {
+  if (value->type == NULL) return true; /* unknown: a tensor, as far as we can run it */
+  return value->type->kind == ONNX_TYPE_TENSOR && value->type->tensor != NULL &&
+         value->type->tensor->element_type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+}
+
+int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtValueInfo* value) {
+  if (unit->ep->place == 0 || !is_device_tensor(value)) return 0;
+  const OrtKernelDef* def = unit->kernel_entry != NULL ? unit->kernel_entry->def : NULL;
+  for (size_t i = 0; def != NULL && i < def->mem_type_count; i++) {
+    const KernelMemType* type = &def->mem_types[i];
+    if (type->index == index && type->is_output == is_output && type->type != OrtMemTypeDefault) return 0;
+  }
+  return unit->ep->place;
+}
+
+OrtStatus* upload_constants(OrtSession* session) {
+  for (size_t i = 0; i < session->plan.slot_count; i++) {
+    Slot* slot = &session->plan.slots[i];
+    if (slot->kind != SLOT_CONSTANT || slot->place == 0) continue;
+    const Place* place = &session->places[slot->place];
+    const OrtValue* source = slot->value->initializer;
+    OrtStatus* status =
+        value_new_tensor(place->read_only, source->element_type, source->rank, source->dims, &slot->constant);
+    if (status == NULL) status = env_copy_tensors(session->env, &source, &slot->constant, NULL, 1);
+    if (status != NULL)
+      return ep_failure(status, "EP '%s': initializer '%s' could not be put into memory '%s'",
+                        place->ep->name, slot->value->name, place->memory->name);
+  }
+  return NULL;
+}

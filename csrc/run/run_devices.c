@@ -1,0 +1,231 @@
+/* A Run with values on devices: streams, waits, copies between places. */
+#include <string.h>
+
+#include "run/run.h"
+
+/* ---- Streams ---- */
+
+/* The EP's own stream, or its factory's. */
+static OrtStatus* open_stream(OrtSession* session, const Place* place, OrtSyncStream** out) {
+  SessionEp* ep = place->ep;
+  const OrtMemoryDevice* device = &place->memory->device;
+  uint32_t factory_version = ep->devices[0]->factory_version;
+  OrtStatus*(ORT_API_CALL * by_ep)(OrtEp*, const OrtMemoryDevice*, OrtSyncStreamImpl**) =
+      GUARD_SLOT(ep->ep, ep->version, CreateSyncStreamForDevice, 23);
+  OrtStatus*(ORT_API_CALL * by_factory)(OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
+                                        OrtSyncStreamImpl**) =
+      GUARD_SLOT(ep->factory, factory_version, CreateSyncStreamForDevice, 23);
+  OrtSyncStreamImpl* impl = NULL;
+  OrtStatus* status = NULL;
+  if (by_ep != NULL)
+    status = by_ep(ep->ep, device, &impl);
+  else if (by_factory != NULL)
+    status = by_factory(ep->factory, device, NULL, &impl);
+  else
+    return status_new(ORT_NOT_IMPLEMENTED, "EP '%s' is stream-aware, but has no CreateSyncStreamForDevice",
+                      ep->name);
+  if (status != NULL) return ep_failure(status, "EP '%s': CreateSyncStreamForDevice failed", ep->name);
+  return stream_new(session->env, ep->devices[0], device, impl, out);
+}
+
+static bool is_callers(const Frame* frame, size_t place) {
+  return frame->streams[place] != NULL && frame->streams[place] != frame->own_streams[place];
+}
+
+static OrtStatus* open_streams(Frame* frame, OrtSyncStream* callers) {
+  OrtSession* session = frame->session;
+  for (size_t i = 1; i < session->place_count; i++) {
+    const Place* place = &session->places[i];
+    if (callers != NULL && memory_device_equal(&callers->device, &place->memory->device)) {
+      frame->streams[i] = callers;
+      continue;
+    }
+    if (!place->has_streams) continue;
+    if (frame->own_streams[i] == NULL) TRY(open_stream(session, place, &frame->own_streams[i]));
+    frame->streams[i] = frame->own_streams[i];
+  }
+  return NULL;
+}
+
+/* ---- Inputs ---- */
+
+/* Work that made the caller's device values may still go on: only the EP can know. */
+static OrtStatus* sync_eps(Frame* frame) {
+  OrtSession* session = frame->session;
+  const Plan* plan = &session->plan;
+  for (size_t i = 1; i < session->place_count; i++) {
+    SessionEp* ep = session->places[i].ep;
+    OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
+    if (sync == NULL || is_callers(frame, i)) continue;
+    bool is_given = false;
+    for (size_t k = 0; k < plan->input_count && !is_given; k++)
+      is_given =
+          frame->input_given[k] && memory_device_equal(&frame->values[plan->inputs[k].slot]->memory->device,
+                                                       &session->places[i].memory->device);
+    OrtStatus* status = is_given ? sync(ep->ep) : NULL;
+    if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
+  }
+  return NULL;
+}
+
+static OrtSyncStream* stream_for(const Frame* frame, const OrtValue* value) {
+  const OrtSession* session = frame->session;
+  for (size_t i = 1; i < session->place_count; i++) {
+    if (memory_device_equal(&session->places[i].memory->device, &value->memory->device))
+      return frame->streams[i];
+  }
+  return NULL;
+}
+
+/* Inputs on a device that units read in host memory. */
+static OrtStatus* stage_inputs(Frame* frame) {
+  const Plan* plan = &frame->session->plan;
+  for (size_t i = 0; i < plan->input_count; i++) {
+    const InputSpec* spec = &plan->inputs[i];
+    const OrtValue* given = frame->input_given[i] ? frame->values[spec->slot] : NULL;
+    if (given == NULL || !spec->is_read_on_host || memory_device_is_host(&given->memory->device)) continue;
+    TRY(value_new_tensor(allocator_cpu(), given->element_type, given->rank, given->dims, &frame->staged[i]));
+    OrtSyncStream* stream = stream_for(frame, given);
+    OrtStatus* status = env_copy_tensors(frame->session->env, &given, &frame->staged[i], stream, 1);
+    if (status == NULL && stream != NULL) status = stream_flush(stream);
+    if (status != NULL) return status_wrap(status, "input '%s' could not be copied to the host", spec->name);
+    frame->values[spec->slot] = frame->staged[i];
+  }
+  return NULL;
+}
+
+OrtStatus* devices_begin(Frame* frame, const OrtRunOptions* options) {
+  TRY(open_streams(frame, options != NULL ? options->stream : NULL));
+  if (!frame->has_device_values) return NULL;
+  TRY(sync_eps(frame));
+  return stage_inputs(frame);
+}
+
+/* ---- Steps ---- */
+
+OrtStatus* devices_wait(Frame* frame, const Step* step) {
+  for (size_t i = 0; i < step->wait_count; i++) {
+    Notification* notification = &frame->notifications[step->waits[i]];
+    if (notification->impl != NULL) TRY(notification_wait_on_host(notification));
+  }
+  return NULL;
+}
+
+OrtStatus* devices_notify(Frame* frame, const Step* step) {
+  OrtSyncStream* stream = frame->streams[step->stream];
+  if (stream == NULL) return NULL; /* the work was done when the call returned */
+  Notification* notification = &frame->notifications[step->notification];
+  TRY(notification_open(stream, notification));
+  return notification_activate(notification);
+}
+
+OrtStatus* devices_copy(Frame* frame, const Step* step) {
+  const OrtValue* source = frame->values[step->inputs[0]];
+  int32_t slot = step->outputs[0];
+  if (source == NULL) return NULL;
+  const Place* place = &frame->session->places[frame->session->plan.slots[slot].place];
+  if (memory_device_equal(&source->memory->device, &place->memory->device)) {
+    frame->values[slot] = value_retain(source); /* an input that lies where it is read */
+    return NULL;
+  }
+  TRY(frame_make(frame, slot, source->rank, source->dims, -1));
+  return env_copy_tensors(frame->session->env, &source, &frame->values[slot], frame->streams[step->stream],
+                          1);
+}
+
+/* ---- Outputs ---- */
+
+OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* source,
+                          const OrtMemoryInfo* memory, OrtSyncStream* stream, OrtValue** out) {
+  OrtEnv* env = frame->session->env;
+  OrtValue* target = *out;
+  bool is_string = source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+  if (target == NULL) {
+    OrtAllocator* allocator = memory != NULL ? env_shared_allocator(env, memory) : allocator_cpu();
+    if (allocator == NULL)
+      return status_new(ORT_INVALID_ARGUMENT, "there is no allocator for memory '%s' of output '%s'",
+                        memory->name, spec->name);
+    TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &target));
+  }
+  OrtStatus* status = NULL;
+  if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
+      memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0)
+    status = status_new(ORT_INVALID_ARGUMENT,
+                        "preallocated output '%s' has another shape than the value it shows", spec->name);
+  else if (!is_string)
+    status = env_copy_tensors(env, &source, &target, stream, 1);
+  const StringElement* strings = source->data;
+  for (size_t i = 0; is_string && i < source->element_count && status == NULL; i++) {
+    const char* text = strings[i].text != NULL ? strings[i].text : "";
+    if (!value_set_string(target, i, text, strings[i].length)) status = status_no_memory();
+  }
+  if (status != NULL && *out == NULL) value_release(target);
+  if (status == NULL) *out = target;
+  return status;
+}
+
+OrtStatus* devices_fetch(Frame* frame) {
+  const Plan* plan = &frame->session->plan;
+  for (size_t i = 0; i < plan->output_count; i++) {
+    const OutputSpec* spec = &plan->outputs[i];
+    uint32_t wanted = frame->output_place[i];
+    const OrtValue* made = frame->values[spec->slot];
+    if (wanted == 0 || spec->is_copied || made == NULL) continue;
+    OrtValue* target = frame->caller_outputs[wanted - 1];
+    if (made == target) continue;
+    const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;
+    const OrtMemoryInfo* where = target != NULL ? target->memory : memory != NULL ? memory : &memory_info_cpu;
+    if (target == NULL && memory_device_equal(&where->device, &made->memory->device)) continue;
+    OrtValue* copy = target;
+    OrtStatus* status =
+        copy_to_output(frame, spec, made, memory, frame->streams[plan->slots[spec->slot].place], &copy);
+    if (status != NULL)
+      return status_wrap(status, "output '%s' could not be copied to '%s'", spec->name, where->name);
+    frame->copies[i] = copy != target ? copy : NULL;
+    frame->is_fetched[i] = 1;
+  }
+  return NULL;
+}
+
+/* ---- The end ---- */
+
+/* Keeps the first failure, logs later ones. */
+static OrtStatus* add_failure(Frame* frame, OrtStatus* first, OrtStatus* failure) {
+  if (failure == NULL || first == NULL) return first == NULL ? failure : first;
+  LOG(&frame->session->logger, ERROR, "%s", status_message(failure));
+  status_release(failure);
+  return first;
+}
+
+/* True when host memory took part in the run's work on the place: it must be done before Run returns. */
+static bool must_flush(const Frame* frame, size_t place, bool has_failed) {
+  if (has_failed || !is_callers(frame, place)) return true;
+  const Plan* plan = &frame->session->plan;
+  for (size_t i = 0; i < plan->output_count; i++) {
+    if (frame->is_fetched[i]) return true;
+  }
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    if (!step->unit->is_copy || step->stream != (int32_t)place) continue;
+    const OrtValue* source = frame->values[step->inputs[0]];
+    if (plan->slots[step->outputs[0]].place == 0 || source == NULL) return true;
+    if (!memory_device_equal(&source->memory->device, &frame->session->places[place].memory->device))
+      return true;
+  }
+  return false;
+}
+
+OrtStatus* devices_end(Frame* frame, OrtStatus* status) {
+  OrtSession* session = frame->session;
+  bool has_failed = status != NULL;
+  for (size_t i = 1; i < session->place_count; i++) {
+    OrtSyncStream* stream = frame->streams[i];
+    if (stream == NULL) continue;
+    if (!is_callers(frame, i)) status = add_failure(frame, status, stream_end_run(stream));
+    if (must_flush(frame, i, has_failed)) status = add_failure(frame, status, stream_flush(stream));
+    frame->drops_buffers = frame->drops_buffers || is_callers(frame, i);
+  }
+  for (size_t i = 0; i < session->place_count; i++) frame->streams[i] = NULL;
+  for (size_t i = 0; i < session->plan.notification_count; i++) notification_close(&frame->notifications[i]);
+  return status;
+}
