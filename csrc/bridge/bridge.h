@@ -24,12 +24,11 @@ typedef enum BridgeConstant {
 
 /* Optional callbacks that a Python provider has. */
 typedef enum BridgeFeature {
-  BRIDGE_EP_COMPILE = 1,
-  BRIDGE_EP_KERNELS = 2,
-  BRIDGE_EP_RUN_START = 4,
-  BRIDGE_EP_RUN_END = 8,
-  BRIDGE_EP_DYNAMIC_OPTIONS = 16,
-  BRIDGE_EP_SESSION_READY = 32,
+  BRIDGE_EP_KERNELS = 1,
+  BRIDGE_EP_RUN_START = 2,
+  BRIDGE_EP_RUN_END = 4,
+  BRIDGE_EP_DYNAMIC_OPTIONS = 8,
+  BRIDGE_EP_SESSION_READY = 16,
 } BridgeFeature;
 
 /* The tables of one host. Lives as long as the process. */

@@ -111,10 +111,8 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features,
   ep->base.ort_version_supported = host->version;
   ep->base.GetName = ep_get_name;
   ep->base.GetCapability = ep_get_capability;
-  if (features & BRIDGE_EP_COMPILE) {
-    ep->base.Compile = ep_compile;
-    ep->base.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
-  }
+  ep->base.Compile = ep_compile; /* also for kernels only: Python says why a claim cannot be compiled */
+  ep->base.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
   if (features & BRIDGE_EP_KERNELS) ep->base.GetKernelRegistry = ep_get_kernel_registry;
   if (features & BRIDGE_EP_RUN_START) ep->base.OnRunStart = ep_on_run_start;
   if (features & BRIDGE_EP_RUN_END) ep->base.OnRunEnd = ep_on_run_end;

@@ -180,21 +180,13 @@ _OPTIONAL = {
     "on_run_end": lib.BRIDGE_EP_RUN_END,
     "set_dynamic_options": lib.BRIDGE_EP_DYNAMIC_OPTIONS,
     "on_session_ready": lib.BRIDGE_EP_SESSION_READY,
-    "compile": lib.BRIDGE_EP_COMPILE,
 }
 
 
 def _features(cls: type[ExecutionProvider]) -> int:
-    found = sum(
-        bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(ExecutionProvider, name)
-    )
-    if cls.kernels:
-        found |= lib.BRIDGE_EP_KERNELS
-    else:
-        found |= (
-            lib.BRIDGE_EP_COMPILE
-        )  # so that a claim that cannot be compiled gives our error, not the host's
-    return found
+    base = ExecutionProvider
+    found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(base, name))
+    return found | lib.BRIDGE_EP_KERNELS if cls.kernels else found
 
 
 @_callback

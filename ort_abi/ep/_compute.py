@@ -329,7 +329,7 @@ class KernelContext:
     """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during
     `compute`."""
 
-    __slots__ = ("_outputs", "_run", "_views", "_written", "inputs")
+    __slots__ = ("_outputs", "_private", "_run", "_unwritten", "_views", "_wanted", "inputs")
 
     inputs: tuple[Array | None, ...]
     """Read-only arrays over the host's memory, None for an optional input that is missing."""
@@ -337,8 +337,10 @@ class KernelContext:
     def __init__(self, info: NodeInfo) -> None:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
-        self._views: dict[int, tuple[int, _Views]] = {}
-        self._written: dict[int, Array | None] = {}
+        self._views: dict[int, tuple[int, _Views]] = {}  # of the last run, by output
+        self._private: dict[int, Array] = {}  # what is copied into the host's outputs after compute()
+        self._wanted = sum(1 << index for index, output in enumerate(self._outputs) if output.wanted)
+        self._unwritten = 0  # one bit an output
         self.inputs = ()
 
     @property
@@ -356,66 +358,59 @@ class KernelContext:
 
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """
-        run, output = self._open(index), self._outputs[index]
+        run = self._run
+        if run is None or not 0 <= index < len(self._outputs):
+            raise self._refusal(index)
+        output = self._outputs[index]
         wanted = shape if type(shape) is tuple else tuple(map(int, shape))
-        if wanted == output.shape and index in self._views:
-            address, views = self._views[index]
+        entry = self._views.get(index)
+        if entry is not None and wanted == output.shape:
             found = lib.bridge_output(run, output.c)
-            if found == address:
-                self._written[index] = None
-                return views.outer[0]  # type: ignore[return-value]
+            if found == entry[0]:
+                self._unwritten &= ~(1 << index)
+                return entry[1].outer[0]  # type: ignore[return-value]
             if found == -1:
                 raise output.failure(run)
         address, array, root = output.view(run, wanted)
+        self._unwritten &= ~(1 << index)
         if not address:
-            self._written[index] = None if output.c.absent else array
+            if not output.c.absent:
+                self._private[index] = array
             return array
         views = _Views([array], [root])
         del array, root
         views.start()
         self._views[index] = (address, views)
-        self._written[index] = None
         return views.outer[0]  # type: ignore[return-value]
 
     def set_output(self, index: int, value: Any) -> None:
         """Copies an array into an output."""
-        self._outputs[index].put(self._open(index), value)
-        self._written[index] = None
+        run = self._run
+        if run is None or not 0 <= index < len(self._outputs):
+            raise self._refusal(index)
+        self._outputs[index].put(run, value)
+        self._unwritten &= ~(1 << index)
+        self._private.pop(index, None)
 
-    def _open(self, index: int) -> CData:
+    def _refusal(self, index: int) -> Exception:
         if self._run is None:
-            raise RuntimeError("a kernel's context is valid only during compute()")
-        if not 0 <= index < len(self._outputs):
-            raise IndexError(f"output {index} of a node with {len(self._outputs)} outputs")
-        return self._run
-
-    def _begin(self, run: CData, inputs: tuple[Array | None, ...]) -> None:
-        self._run = run
-        self.inputs = inputs
+            return RuntimeError("a kernel's context is valid only during compute()")
+        return IndexError(f"output {index} of a node with {len(self._outputs)} outputs")
 
     def _finish(self, run: CData) -> None:
-        written = self._written
-        if any(array is not None for array in written.values()):
-            for index, array in written.items():
-                if array is not None:
-                    self._outputs[index].put(run, array)
-        if len(written) < len(self._outputs):
-            for index, output in enumerate(self._outputs):
-                if output.wanted and index not in written:
-                    raise RuntimeError(f"{output.label} was not written")
-
-    def _close(self) -> None:
-        self._run = None
-        self.inputs = ()
-        self._written.clear()
+        """What is left to do after compute() has done well."""
+        for index, array in self._private.items():
+            self._outputs[index].put(run, array)
+        if self._unwritten:
+            index = self._unwritten.bit_length() - 1
+            raise RuntimeError(f"{self._outputs[index].label} was not written")
 
     def _kept_outputs(self) -> list[tuple[int, _Views]]:
         """The outputs that somebody still has; they are not used again."""
-        kept = [
-            (index, views)
-            for index, (_, views) in self._views.items()
-            if [*map(getrefcount, views.watched)] != views.expected
-        ]
+        kept: list[tuple[int, _Views]] = []
+        for index, (_, views) in self._views.items():
+            if [*map(getrefcount, views.watched)] != views.expected:
+                kept.append((index, views))
         for index, _ in kept:
             del self._views[index]
         return kept
@@ -424,6 +419,7 @@ class KernelContext:
 def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Compute:
     """A node that calls `function(context)`."""
     context = KernelContext(info)
+    wanted, private = context._wanted, context._private
     cached: _Views | None = None
 
     def compute(same: int, run: CData) -> int:
@@ -437,16 +433,19 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
             if views is None:
                 views = _read_inputs(run, info)
                 views.start()
-            context._begin(run, views.outer)
+            context._run, context.inputs, context._unwritten = run, views.outer, wanted
             if (returned := function(context)) is not None:
                 raise TypeError(
                     f"compute() must return None and write its outputs, not return {type(returned)}"
                 )
-            context._finish(run)
+            if context._unwritten or context._private:
+                context._finish(run)
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)
             forget_frames(error)
-        context._close()
+        context._run, context.inputs = None, ()
+        if private:
+            private.clear()
         for index, output in context._kept_outputs():
             ok = _revoke(run, output, info, ok, index)
         if views is not None:

@@ -254,6 +254,17 @@ def test_kernels_are_inherited_and_can_be_mixed_with_compile(host: ModuleType) -
     np.testing.assert_array_equal(outputs[0], -np.maximum(A, 0))
 
 
+def test_fusing_without_compile_is_an_error_that_says_so(host: ModuleType) -> None:
+    @ep.kernel("Relu", (6, None))
+    def relu(x: np.ndarray) -> np.ndarray:
+        return np.maximum(x, 0)
+
+    cls = provider(relu=relu, get_capability=lambda self, graph: [graph.nodes])
+    bytes_ = model([helper.make_node("Neg", ["x"], ["y"])], {"x": SPEC}, {"y": SPEC})
+    with pytest.raises(Exception, match="claims nodes to fuse but does not define compile"):
+        run_once(host, cls, bytes_, {"x": A})
+
+
 def test_has_kernel_outside_of_get_capability() -> None:
     with pytest.raises(AttributeError):
         provider()().has_kernel(None)
