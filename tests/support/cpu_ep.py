@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import subprocess
@@ -83,6 +84,7 @@ class StockHost:
     def close(self) -> None:
         """Unregisters the library."""
         self.devices = []
+        gc.collect()  # sessions in the cycles of caught exceptions: stock crashes when they go after the library
         onnxruntime.unregister_execution_provider_library(self.ep_name)
 
 
