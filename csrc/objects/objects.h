@@ -177,6 +177,19 @@ bool value_set_string(OrtValue* value, size_t index, const char* text, size_t le
 /* "float[2,3]": for messages. gives (caller releases with mem_free). */
 char* value_type_text(const OrtValue* value);
 
+/* ---- custom_op_domain.c ---- */
+
+struct OrtCustomOpDomain {
+  char* name;              /* "" is ai.onnx */
+  const OrtCustomOp** ops; /* owned array; the operators are whose made them */
+  size_t count, capacity;
+};
+
+/* A library that RegisterCustomOpsLibrary_V2 loaded; unloaded with its last reference. */
+typedef struct CustomOpLibrary CustomOpLibrary;
+CustomOpLibrary* custom_op_library_retain(CustomOpLibrary* library);
+void custom_op_library_release(CustomOpLibrary* library);
+
 /* ---- options.c, session_options.c ---- */
 
 /* One SessionOptionsAppendExecutionProvider_V2 call: the devices of one EP. */
@@ -206,6 +219,10 @@ struct OrtSessionOptions {
   size_t ep_count, ep_capacity;
   const OrtEnv* env; /* of the EP devices; NULL without any */
   EpPolicy ep_policy;
+  const OrtCustomOpDomain** custom_op_domains; /* owned array; the domains are the client's or an EP's */
+  size_t custom_op_domain_count, custom_op_domain_capacity;
+  CustomOpLibrary** custom_op_libraries; /* references */
+  size_t custom_op_library_count, custom_op_library_capacity;
   DimensionOverride* overrides;
   size_t override_count, override_capacity;
   char** initializer_names;      /* AddInitializer */
@@ -228,6 +245,8 @@ struct OrtSessionOptions {
 OrtSessionOptions* session_options_new(void);
 OrtSessionOptions* session_options_copy(const OrtSessionOptions* options); /* NULL `options`: the defaults */
 void session_options_release(OrtSessionOptions* options);
+/* borrows `domain`. False when out of memory. */
+bool session_options_add_custom_ops(OrtSessionOptions* options, const OrtCustomOpDomain* domain);
 /* borrows; `fallback` if the key is absent. */
 const char* session_options_config(const OrtSessionOptions* options, const char* key, const char* fallback);
 

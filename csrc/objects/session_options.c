@@ -21,6 +21,10 @@ void session_options_release(OrtSessionOptions* options) {
   for (size_t i = 0; i < options->ep_count; i++) mem_free(options->eps[i].devices);
   for (size_t i = 0; i < options->override_count; i++) mem_free(options->overrides[i].name);
   for (size_t i = 0; i < options->initializer_count; i++) mem_free(options->initializer_names[i]);
+  for (size_t i = 0; i < options->custom_op_library_count; i++)
+    custom_op_library_release(options->custom_op_libraries[i]);
+  mem_free(options->custom_op_libraries);
+  mem_free(options->custom_op_domains);
   mem_free(options->eps);
   mem_free(options->overrides);
   mem_free(options->initializer_names);
@@ -65,6 +69,14 @@ static bool copy_lists(const OrtSessionOptions* from, OrtSessionOptions* to) {
   for (size_t i = 0; i < from->initializer_count; i++) {
     if (!add_initializer(to, from->initializer_names[i], from->initializers[i])) return false;
   }
+  for (size_t i = 0; i < from->custom_op_domain_count; i++) {
+    if (!session_options_add_custom_ops(to, from->custom_op_domains[i])) return false;
+  }
+  if (!ARRAY_RESERVE(to->custom_op_libraries, to->custom_op_library_capacity, from->custom_op_library_count))
+    return false;
+  for (size_t i = 0; i < from->custom_op_library_count; i++)
+    to->custom_op_libraries[to->custom_op_library_count++] =
+        custom_op_library_retain(from->custom_op_libraries[i]);
   if (!ARRAY_RESERVE(to->eps, to->ep_capacity, from->ep_count)) return false;
   for (size_t i = 0; i < from->ep_count; i++) {
     size_t count = from->eps[i].count;
