@@ -84,7 +84,7 @@ class StockHost:
     def close(self) -> None:
         """Unregisters the library."""
         self.devices = []
-        gc.collect()  # sessions in the cycles of caught exceptions: stock crashes when they go after the library
+        gc.collect()  # sessions in caught exceptions: stock crashes when they go after the library
         onnxruntime.unregister_execution_provider_library(self.ep_name)
 
 
