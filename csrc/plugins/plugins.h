@@ -68,6 +68,12 @@ void ep_device_unuse(const OrtEpDevice* device);
 /* Sets the options that the EP gave the device, as far as the configuration does not have them yet. */
 OrtStatus* ep_device_default_options(const OrtEpDevice* device, OrtKeyValuePairs* config);
 
+/* ---- ep_custom_ops.c ---- */
+
+/* Adds the custom op domains of the device's factory to the options. borrows them: they live as long as the
+ * EP's library. On failure nothing is added. */
+OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* options);
+
 /* ---- selection_policy.c ---- */
 
 /* Chooses EPs for a session and adds them to `options`, which are the session's own, unless there are some or

@@ -1,0 +1,63 @@
+/* The operators that an EP brings along: asked for when a session is to use the EP. */
+#include "plugins/plugins.h"
+
+#define MOST_DOMAINS 1000
+
+static bool has_domain(const OrtSessionOptions* options, const char* name) {
+  for (size_t i = 0; i < options->custom_op_domain_count; i++) {
+    if (str_equal(options->custom_op_domains[i]->name, name)) return true;
+  }
+  return false;
+}
+
+/* As in stock ORT: a domain that the options have already, or one without operators, is left out. */
+static OrtStatus* add_domains(const OrtEpDevice* device, OrtCustomOpDomain* const* domains, size_t count,
+                              OrtSessionOptions* options) {
+  for (size_t i = 0; i < count; i++) {
+    if (domains[i] == NULL)
+      return status_new(ORT_EP_FAIL, "EP '%s': OrtEpFactory::GetCustomOpDomains left domain %zu of %zu NULL",
+                        device->ep_name, i, count);
+    if (domains[i]->count == 0) continue;
+    if (has_domain(options, domains[i]->name))
+      LOG(NULL, WARNING, "EP '%s': its custom op domain '%s' is left out, the session options have one",
+          device->ep_name, domains[i]->name);
+    else if (!session_options_add_custom_ops(options, domains[i]))
+      return status_no_memory();
+  }
+  return NULL;
+}
+
+static OrtStatus* failure(OrtStatus* cause, const OrtEpDevice* device, const char* slot) {
+  OrtErrorCode code = status_code(cause) != ORT_OK ? status_code(cause) : ORT_FAIL;
+  OrtStatus* status =
+      status_new(code, "EP '%s': OrtEpFactory::%s failed: %s", device->ep_name, slot, status_message(cause));
+  status_release(cause);
+  return status;
+}
+
+OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* options) {
+  OrtEpFactory* factory = device->factory;
+  OrtStatus*(ORT_API_CALL * get_count)(OrtEpFactory*, size_t*) =
+      GUARD_SLOT(factory, device->factory_version, GetNumCustomOpDomains, 24);
+  OrtStatus*(ORT_API_CALL * get)(OrtEpFactory*, OrtCustomOpDomain**, size_t) =
+      GUARD_SLOT(factory, device->factory_version, GetCustomOpDomains, 24);
+  if (get_count == NULL || get == NULL) return NULL;
+  size_t count = 0;
+  OrtStatus* status = get_count(factory, &count);
+  if (status != NULL) return failure(status, device, "GetNumCustomOpDomains");
+  if (count == 0) return NULL;
+  if (count > MOST_DOMAINS)
+    return status_new(ORT_EP_FAIL, "EP '%s': OrtEpFactory::GetNumCustomOpDomains says %zu, more than %d",
+                      device->ep_name, count, MOST_DOMAINS);
+  OrtCustomOpDomain** domains = mem_calloc(count, sizeof *domains);
+  if (domains == NULL) return status_no_memory();
+  size_t known = options->custom_op_domain_count;
+  status = get(factory, domains, count);
+  if (status != NULL)
+    status = failure(status, device, "GetCustomOpDomains");
+  else
+    status = add_domains(device, domains, count, options);
+  if (status != NULL) options->custom_op_domain_count = known;
+  mem_free(domains);
+  return status;
+}
