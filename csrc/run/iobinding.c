@@ -122,6 +122,9 @@ OrtStatus* ORT_API_CALL api_BindOutputToDevice(OrtIoBinding* binding_ptr, const 
   REQUIRE_ARG(mem_info_ptr);
   TRY(check_output_name(binding_ptr, name, "BindOutputToDevice"));
   bool is_host = memory_device_is_host(&mem_info_ptr->device);
+  if (!is_host && env_shared_allocator(binding_ptr->session->env, mem_info_ptr) == NULL)
+    return status_new(ORT_INVALID_ARGUMENT, "BindOutputToDevice: there is no allocator for memory '%s'",
+                      mem_info_ptr->name);
   return bind(&binding_ptr->outputs, name, NULL, is_host ? NULL : mem_info_ptr);
 }
 
