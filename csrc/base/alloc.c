@@ -1,4 +1,5 @@
 /* The one gate to malloc. Tests make the nth allocation fail through it. */
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,12 @@ void* mem_realloc(void* block, size_t size) {
 
 void mem_free(void* block) {
   free(block);
+}
+
+void mem_trim(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 bool size_mul(size_t a, size_t b, size_t* out) {

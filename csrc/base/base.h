@@ -22,6 +22,8 @@ void* mem_calloc(size_t count, size_t size);
 void* mem_realloc(void* block, size_t size);
 /* releases; NULL is fine. */
 void mem_free(void* block);
+/* Gives what is free back to the system, where the libc can: worth its time after much was freed. */
+void mem_trim(void);
 /* gives (caller releases with mem_free_aligned), aligned to MEM_ALIGNMENT bytes; NULL when out of memory. */
 void* mem_alloc_aligned(size_t size);
 void mem_free_aligned(void* block); /* releases; NULL is fine */

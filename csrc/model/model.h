@@ -121,6 +121,7 @@ struct OrtModel {
   int64_t ir_version;
   OpsetImport* opsets; /* sorted by domain */
   size_t opset_count;
+  NameMap custom_ops; /* op_type -> CustomOp, custom_op.c; empty without custom op domains */
   char* path; /* of the model file, absolute; "" when it came from bytes */
   OrtModelMetadata metadata;
   OrtValue** values; /* every initializer and tensor attribute, to be released */
@@ -174,6 +175,9 @@ OrtStatus* model_infer_types(OrtModel* model);
 
 /* releases the memory of a tensor of the model, as far as it is the model's; the value then holds nothing. */
 void model_drop_tensor(OrtModel* model, OrtValue* value);
+/* Lets go of the pages of mapped files: those that are read later come back from the file, those of the text
+ * around the tensors, and of tensors that were copied, do not. */
+void model_drop_file_pages(const OrtModel* model);
 
 /* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
 

@@ -1,4 +1,4 @@
-/* Gives back the memory of a tensor that nobody reads any more, while its model lives on. */
+/* Gives back memory that nobody reads any more, while its model lives on. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,19 +31,26 @@ static const Mapping* mapping_of(const OrtModel* model, const char* data) {
   return mapping;
 }
 
-/* Pages that belong to the tensor alone. Those of a file can be read again; the others become zeros. */
-static void drop_pages(const OrtModel* model, const OrtValue* value) {
-  const Mapping* mapping = mapping_of(model, value->data);
-  if (mapping == NULL) return; /* the caller's bytes */
-  if (mapping->is_heap && is_shown_twice(model, value)) return;
+/* Whole pages of the bytes only; a failure leaves them where they are. Those of a file can be read again,
+ * others become zeros. */
+static void drop_pages(const void* data, size_t size) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t begin = ((uintptr_t)value->data + page - 1) / page * page;
-  uintptr_t end = ((uintptr_t)value->data + value->size_bytes) / page * page;
-  if (begin < end)
-    madvise((void*)begin, end - begin, MADV_DONTNEED); /* a failure leaves them where they are */
+  uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
+  uintptr_t end = ((uintptr_t)data + size) / page * page;
+  if (begin < end) madvise((void*)begin, end - begin, MADV_DONTNEED);
 }
 
 void model_drop_tensor(OrtModel* model, OrtValue* value) {
-  if (value->allocator == NULL && value->size_bytes >= SMALLEST_DROP) drop_pages(model, value);
+  bool is_borrowed = value->allocator == NULL && value->size_bytes >= SMALLEST_DROP;
+  const Mapping* mapping =
+      is_borrowed ? mapping_of(model, value->data) : NULL; /* NULL: or the caller's bytes */
+  if (mapping != NULL && (!mapping->is_heap || !is_shown_twice(model, value)))
+    drop_pages(value->data, value->size_bytes);
   value_clear(value);
+}
+
+void model_drop_file_pages(const OrtModel* model) {
+  for (const Mapping* mapping = model->mappings; mapping != NULL; mapping = mapping->next) {
+    if (!mapping->is_heap && mapping->size != 0) madvise(mapping->data, mapping->size, MADV_DONTNEED);
+  }
 }

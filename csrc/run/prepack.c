@@ -21,7 +21,11 @@ typedef struct Packing {
   OrtValueInfo* weight;
   OrtAllocator* allocator;
   OrtSharedPrePackedWeightCache* cache; /* NULL: the kernel does not share */
+  size_t packed_bytes;                  /* originals of all that the kernel packed */
 } Packing;
+
+/* Below that much it is not worth the time to look for memory to give back. */
+#define SMALLEST_TRIM (1 << 20)
 
 /* takes `cause`, gives it with EP, node and input in front. */
 static OrtStatus* packing_failure(OrtStatus* cause, const Packing* packing, const char* slot) {
@@ -159,11 +163,12 @@ static OrtStatus* pack_input(Packing* packing, uint32_t version, bool is_sharing
   if (!is_packed) return NULL;
   if (packing->cache != NULL && packing->cache->stored.count != 0) TRY(share_stored(packing, version));
   packing->unit->packed_inputs[packing->index] = true;
+  packing->packed_bytes += packing->weight->initializer->size_bytes;
   release_if_unread(session, packing->weight);
   return NULL;
 }
 
-static OrtStatus* pack_kernel(OrtSession* session, Unit* unit) {
+static OrtStatus* pack_kernel(OrtSession* session, Unit* unit, size_t* packed_bytes) {
   uint32_t version = struct_version(unit->kernel->ort_version_supported, OLDEST_KERNEL_IMPL);
   if (GUARD_SLOT(unit->kernel, version, PrePackWeight, 24) == NULL) return NULL;
   Packing packing = {.session = session, .unit = unit};
@@ -181,6 +186,7 @@ static OrtStatus* pack_kernel(OrtSession* session, Unit* unit) {
     packing.weight = value_root(unit->node->inputs[i]);
     if (packing.weight->is_constant) TRY(pack_input(&packing, version, is_sharing));
   }
+  *packed_bytes += packing.packed_bytes;
   return NULL;
 }
 
@@ -197,8 +203,11 @@ OrtStatus* prepack_weights(OrtSession* session) {
     session->packed_weights = packed_container_new();
     if (session->packed_weights == NULL) return status_no_memory();
   }
+  size_t packed_bytes = 0;
   for (size_t i = 0; i < session->unit_count; i++) {
-    if (session->units[i]->kernel != NULL) TRY(pack_kernel(session, session->units[i]));
+    if (session->units[i]->kernel != NULL) TRY(pack_kernel(session, session->units[i], &packed_bytes));
   }
+  /* Originals are free now, and what was packed as others had done before. */
+  if (packed_bytes >= SMALLEST_TRIM) mem_trim();
   return NULL;
 }

@@ -127,6 +127,7 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   TRY(check_cancelled(user_options));
   TRY(compile_units(session));
   TRY(prepack_weights(session));
+  model_drop_file_pages(session->model);
   TRY(plan_build(session));
   TRY(upload_constants(session));
   if (session->records_assignment) TRY(assignment_record(session));

@@ -22,3 +22,17 @@ def test_run_overhead(libort_abi: Path) -> None:
     assert [row["unit"] for row in rows] == ["ns", "us", "kB"]
     assert all(row["ours"] > 0 and row["stock"] > 0 for row in rows)
     assert rows[2]["ratio"] < rows[2]["aim"]
+
+
+def test_prepack_memory(libort_abi: Path) -> None:
+    """One session needs no more than its packed weights, and eight that share no more than one."""
+    pytest.importorskip("onnxruntime")
+    command = [sys.executable, ROOT / "benchmarks" / "prepack_memory.py", "--library", libort_abi]
+    done = subprocess.run(
+        [*command, "--megabytes", "48", "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    report = json.loads(done.stdout)
+    assert all(ratio <= 1.1 for ratio in report["ratios"]["ours"].values())
+    results = [case["result"] for case in report["cases"]]
+    assert results == pytest.approx([results[0]] * 8, rel=1e-3)

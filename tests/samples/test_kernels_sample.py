@@ -94,8 +94,8 @@ Y = [2.0, 6.0, 1.5, 0.0, 0.0, 3.0]
 def test_packed_without_a_container(host: Path, built: Path) -> None:
     """Each session's Mul packs its weight, and nothing is left.
 
-    Ours gives no cache then, so the kernel keeps the weight. Stock onnxruntime gives one all the same, and the
-    session keeps what is stored in it.
+    Ours gives no cache then, so the kernel keeps the weight. Stock onnxruntime gives one all the same, and
+    the session keeps what is stored in it.
     """
     lines = run(host, built, "private")
     assert lines["y"] == [Y, Y]
