@@ -121,7 +121,8 @@ struct OrtModel {
   int64_t ir_version;
   OpsetImport* opsets; /* sorted by domain */
   size_t opset_count;
-  NameMap custom_ops; /* op_type -> CustomOp, custom_op.c; empty without custom op domains */
+  /* op_type -> CustomOp (custom_op.c); empty without custom op domains. */
+  NameMap custom_ops;
   char* path; /* of the model file, absolute; "" when it came from bytes */
   OrtModelMetadata metadata;
   OrtValue** values; /* every initializer and tensor attribute, to be released */

@@ -44,14 +44,18 @@ static OrtStatus* check_attributes(const OrtNode* node, const OpSchema* schema) 
   return NULL;
 }
 
+OrtStatus* check_node_counts(const OrtNode* node, const OpSchema* schema) {
+  TRY(check_count("inputs", node->input_count, schema->min_input, schema->max_input));
+  TRY(check_count("outputs", node->output_count, schema->min_output, schema->max_output));
+  return check_missing_inputs(node, schema);
+}
+
 OrtStatus* check_node(const OrtNode* node) {
   const OpSchema* schema = op_schema_find(node->domain, node->op_type, node->since_version);
   if (schema == NULL) return NULL;
   if (schema->deprecated)
     return status_new(ORT_INVALID_GRAPH, "the operator is deprecated since version %d",
                       schema->since_version);
-  TRY(check_count("inputs", node->input_count, schema->min_input, schema->max_input));
-  TRY(check_count("outputs", node->output_count, schema->min_output, schema->max_output));
-  TRY(check_missing_inputs(node, schema));
+  TRY(check_node_counts(node, schema));
   return check_attributes(node, schema);
 }

@@ -257,6 +257,7 @@ void model_release(OrtModel* model) {
   mem_free(model->values);
   for (OrtGraph* graph = model->graphs; graph != NULL; graph = graph->next_graph)
     name_map_release(&graph->values);
+  name_map_release(&model->custom_ops);
   key_values_release(model->metadata.custom);
   mappings_release(model);
   arena_release(&model->arena);

@@ -3,6 +3,7 @@
 #define ORT_ABI_READER_H
 
 #include "model/model.h"
+#include "model/op_schema.h"
 #include "model/wire.h"
 
 /* Subgraphs in subgraphs, and types in types; deeper ones are refused. */
@@ -143,6 +144,8 @@ OrtStatus* read_attribute(Reader* reader, const WireField* field, OrtNode* node,
 /* ORT_INVALID_GRAPH when inputs, outputs or attributes are not what the operator's schema says. Operators
  * without a schema may have any. */
 OrtStatus* check_node(const OrtNode* node);
+/* The same for the numbers of inputs and outputs only. */
+OrtStatus* check_node_counts(const OrtNode* node, const OpSchema* schema);
 
 /* ---- onnx_function.c ---- */
 

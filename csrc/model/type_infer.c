@@ -99,7 +99,8 @@ static const OrtTypeInfo* input_of_parameter(const OrtNode* node, const OpSchema
 static OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema,
                                  size_t output) {
   bool found = false;
-  OrtTypeInfo* type = infer_by_rule(infer, node, output, &found);
+  OrtTypeInfo* type = infer_by_custom_op(infer, node, output, &found);
+  if (!found) type = infer_by_rule(infer, node, output, &found);
   if (found || schema == NULL) return type;
   const OpSchemaFormal* formal = op_schema_output(schema, output);
   if (formal == NULL) return NULL;

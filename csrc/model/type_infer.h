@@ -27,5 +27,7 @@ const OrtTypeInfo* infer_input(const OrtNode* node, size_t index);
 /* An output's type where the schema alone cannot tell it. *found says whether there is a rule for the
  * operator. */
 OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
+/* The same for custom operators. */
+OrtTypeInfo* infer_by_custom_op(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
 
 #endif

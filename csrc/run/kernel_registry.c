@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api_slots.h"
-#include "model/op_schema.h"
+#include "model/custom_op.h"
 #include "run/run.h"
 
 /* gives (caller releases with ReleaseKernelRegistry). */
@@ -37,8 +37,7 @@ static const KernelEntry* next_entry(const OrtKernelRegistry* registry, const Ke
   return entry->next != 0 ? &registry->entries[entry->next - 1] : NULL;
 }
 
-/* keeps alive `def`. Entries of one op_type stay in the order in which they came. */
-static bool registry_add(OrtKernelRegistry* registry, const OrtKernelDef* def, OrtKernelCreateFunc create,
+bool kernel_registry_add(OrtKernelRegistry* registry, const OrtKernelDef* def, OrtKernelCreateFunc create,
                          void* create_state) {
   if (!ARRAY_RESERVE(registry->entries, registry->capacity, registry->count + 1)) return false;
   size_t place = (size_t)(uintptr_t)name_map_get(&registry->by_op_type, def->op_type);
@@ -59,7 +58,7 @@ OrtKernelRegistry* kernel_registry_copy(const OrtKernelRegistry* registry) {
   if (copy == NULL) return NULL;
   for (size_t i = 0; i < registry->count; i++) {
     const KernelEntry* entry = &registry->entries[i];
-    if (!registry_add(copy, entry->def, entry->create, entry->create_state)) {
+    if (!kernel_registry_add(copy, entry->def, entry->create, entry->create_state)) {
       kernel_registry_release(copy);
       return NULL;
     }
@@ -145,7 +144,7 @@ OrtStatus* ORT_API_CALL api_KernelRegistry_AddKernel(OrtKernelRegistry* kernel_r
           kernel_def->ep_name, kernel_def->op_type,
           kernel_def->domain[0] != '\0' ? kernel_def->domain : "ai.onnx", entry->def->since_start);
   }
-  return registry_add(kernel_registry, kernel_def, kernel_create_func, kernel_create_func_state)
+  return kernel_registry_add(kernel_registry, kernel_def, kernel_create_func, kernel_create_func_state)
              ? NULL
              : status_no_memory();
 }
@@ -223,7 +222,7 @@ static bool types_fit_without_schema(const OrtKernelDef* def, const OrtNode* nod
 }
 
 static OrtStatus* types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why, bool* fit) {
-  const OpSchema* schema = op_schema_find(node->domain, node->op_type, node->since_version);
+  const OpSchema* schema = node_schema(node);
   *fit = schema != NULL || types_fit_without_schema(def, node);
   if (schema == NULL && !*fit && why != NULL) strbuf_append(why, "; one takes other types");
   if (schema == NULL) return NULL;

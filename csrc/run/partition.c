@@ -251,7 +251,7 @@ static void describe_source(StrBuf* text, const OrtNode* node) {
     strbuf_append(text, " compiled by EP '%s', which the session needs", source->s);
 }
 
-static size_t list_unclaimed(const OrtGraph* graph, StrBuf* text) {
+static size_t list_unclaimed(const OrtSession* session, const OrtGraph* graph, StrBuf* text) {
   size_t count = 0;
   for (size_t i = 0; i < graph->node_count; i++) {
     const OrtNode* node = graph->nodes[i];
@@ -259,10 +259,11 @@ static size_t list_unclaimed(const OrtGraph* graph, StrBuf* text) {
       strbuf_append(text, "\n  ");
       describe_node(text, node);
       describe_source(text, node);
+      describe_custom_op(text, session, node);
       count++;
     }
     for (size_t k = 0; k < node->subgraph_count && node_unit(node) != NULL && !is_fused(node); k++)
-      count += list_unclaimed(node->subgraphs[k], text);
+      count += list_unclaimed(session, node->subgraphs[k], text);
   }
   return count;
 }
@@ -270,7 +271,7 @@ static size_t list_unclaimed(const OrtGraph* graph, StrBuf* text) {
 static OrtStatus* refuse_unclaimed(const OrtSession* session) {
   OrtStatus* status = NULL;
   StrBuf nodes = {0}, eps = {0};
-  size_t count = list_unclaimed(session->model->graph, &nodes);
+  size_t count = list_unclaimed(session, session->model->graph, &nodes);
   for (size_t i = 0; i < session->ep_count; i++)
     strbuf_append(&eps, "%s'%s'", i == 0 ? "" : ", ", session->eps[i].name);
   if (count != 0 && (nodes.failed || eps.failed)) {

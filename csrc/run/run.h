@@ -68,6 +68,10 @@ struct OrtKernelRegistry {
  * memory. */
 OrtKernelRegistry* kernel_registry_copy(const OrtKernelRegistry* registry);
 void kernel_registry_release(OrtKernelRegistry* registry);
+/* keeps alive `def`. Entries of one op_type stay in the order in which they came. False when out of memory.
+ */
+bool kernel_registry_add(OrtKernelRegistry* registry, const OrtKernelDef* def, OrtKernelCreateFunc create,
+                         void* create_state);
 /* The entry for a node (domain, op, since-version, EP name, types), or NULL with `why` (may be NULL) appended
  * to. borrows. An error if a kernel that else fits constrains a type parameter that the op does not have. */
 OrtStatus* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name, const OrtNode* node,
@@ -109,6 +113,7 @@ typedef struct Place {
   OrtAllocator* read_only;             /* for initializers */
   bool owns_allocator, owns_read_only; /* made by OrtEp::CreateAllocator; released through the factory */
   bool has_streams;
+  bool has_work; /* of the plan, on its streams */
 } Place;
 /* Finds or adds the place of an EP that was just opened. */
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep);
@@ -118,6 +123,14 @@ void places_close(OrtSession* session); /* releases the allocators, before the E
 int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtValueInfo* value);
 /* Puts initializers where EPs read them. */
 OrtStatus* upload_constants(OrtSession* session);
+
+/* ---- custom_kernel.c: operators of custom op domains ---- */
+
+/* Adds the operators of the options' domains to the model, and their kernels to the registries of the EPs
+ * that they are for, behind the EPs' own. */
+OrtStatus* session_add_custom_ops(OrtSession* session);
+/* Says of a custom operator's node, which nobody took, whose it would be. */
+void describe_custom_op(StrBuf* text, const OrtSession* session, const OrtNode* node);
 
 /* ---- partition.c: which EP takes which node ---- */
 

@@ -122,6 +122,7 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   TRY(check_cancelled(user_options));
   TRY(selection_policy_apply(session->env, session->model, session->options));
   TRY(add_eps(session));
+  TRY(session_add_custom_ops(session));
   TRY(hash_model(session));
   TRY(partition_model(session));
   TRY(check_cancelled(user_options));
