@@ -43,6 +43,13 @@ static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtMemoryDevice* fro
   return NULL;
 }
 
+bool env_can_copy(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevice* to) {
+  EpLibrary* library = NULL;
+  if (transfer_get(env, from, to, &library) == NULL) return false;
+  library->uses[USE_CALL]--;
+  return true;
+}
+
 /* gives (caller releases with mem_free), or NULL without memory: "GPU (vendor 0xbe57, device 0)". */
 static char* device_text(const OrtMemoryDevice* device) {
   static const char* const types[] = {"CPU", "GPU", "FPGA", "NPU"};

@@ -249,6 +249,8 @@ OrtStatus* notification_wait_on_host(Notification* notification); /* the calling
  * one the copy may end after the call. What CopyTensors does, for sessions too. Any thread. */
 OrtStatus* env_copy_tensors(OrtEnv* env, const OrtValue* const* source, OrtValue* const* target,
                             OrtSyncStream* stream, size_t count);
+/* True when an EP copies from one device to the other in one step. Any thread. */
+bool env_can_copy(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevice* to);
 
 /* ---- plugin_guard.c: reading structs that a plugin filled in ---- */
 

@@ -118,9 +118,18 @@ static OrtStatus* add_copy_step(Planner* planner, int32_t from, int32_t to) {
   return NULL;
 }
 
+/* True when the way from one place to the other is through host memory. */
+static bool goes_through_host(const OrtSession* session, int32_t from, int32_t to) {
+  return from != 0 && to != 0 &&
+         !env_can_copy(session->env, &session->places[from].memory->device,
+                       &session->places[to].memory->device);
+}
+
 /* The slot that shows the value of `slot` in `place`: itself, a copy that is there, or a new one. */
 static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, int32_t* out) {
   Plan* plan = planner->plan;
+  int32_t from = slot;
+  bool is_constant = plan->slots[slot].kind == SLOT_CONSTANT;
   int32_t last = slot;
   for (int32_t at = slot; at >= 0; at = plan->slots[at].next_copy) {
     if (plan->slots[at].place == place) {
@@ -129,9 +138,12 @@ static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, i
     }
     last = at;
   }
+  if (!is_constant && goes_through_host(planner->session, plan->slots[slot].place, place)) {
+    TRY(slot_in_place(planner, slot, 0, &from));
+    while (plan->slots[last].next_copy >= 0) last = plan->slots[last].next_copy;
+  }
   int32_t made = (int32_t)plan->slot_count++;
   Slot* source = &plan->slots[slot];
-  bool is_constant = source->kind == SLOT_CONSTANT;
   plan->slots[made] = (Slot){.value = source->value,
                              .kind = is_constant ? SLOT_CONSTANT : SLOT_INTERMEDIATE,
                              .element_type = source->element_type,
@@ -141,7 +153,7 @@ static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, i
                              .next_copy = -1};
   plan->slots[last].next_copy = made;
   *out = made;
-  return is_constant ? NULL : add_copy_step(planner, slot, made);
+  return is_constant ? NULL : add_copy_step(planner, from, made);
 }
 
 /* Inputs may put copy steps before the unit's own. */
@@ -282,6 +294,8 @@ static OrtStatus* plan_steps(Planner* planner) {
   plan->steps = arena_calloc(planner->arena, count + planner->copy_capacity, sizeof *plan->steps);
   if (plan->steps == NULL) TRY_DONE(status_no_memory());
   for (size_t i = 0; i < count; i++) TRY_DONE(plan_step(planner, node_unit(order[i])));
+  for (size_t i = 0; i < plan->step_count; i++)
+    planner->session->places[plan->steps[i].stream].has_work = true;
   TRY_DONE(plan_order(planner->session));
   TRY_DONE(plan_lifetimes(planner));
   for (size_t i = 0; i < plan->step_count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
@@ -298,7 +312,7 @@ OrtStatus* plan_build(OrtSession* session) {
     if (graph->values.entries[i].name != NULL) ((OrtValueInfo*)graph->values.entries[i].value)->slot = -1;
   }
   for (size_t i = 0; session->place_count > 1 && i < session->unit_count; i++)
-    planner.copy_capacity += session->units[i]->node->input_count;
+    planner.copy_capacity += 2 * session->units[i]->node->input_count; /* at most to the host and on */
   size_t slots = graph->values.count + planner.copy_capacity;
   session->plan.slots = arena_calloc(&session->arena, slots, sizeof(Slot));
   if (session->plan.slots == NULL) return status_no_memory();

@@ -32,19 +32,22 @@ static bool is_callers(const Frame* frame, size_t place) {
   return frame->streams[place] != NULL && frame->streams[place] != frame->own_streams[place];
 }
 
+/* `callers` (may be NULL) takes the place of the frame's own. */
 static OrtStatus* open_streams(Frame* frame, OrtSyncStream* callers) {
   OrtSession* session = frame->session;
+  bool is_known = callers == NULL;
   for (size_t i = 1; i < session->place_count; i++) {
     const Place* place = &session->places[i];
-    if (callers != NULL && memory_device_equal(&callers->device, &place->memory->device)) {
-      frame->streams[i] = callers;
-      continue;
-    }
-    if (!place->has_streams) continue;
+    bool is_callers_place = callers != NULL && memory_device_equal(&callers->device, &place->memory->device);
+    is_known = is_known || is_callers_place;
+    if (is_callers_place) frame->streams[i] = callers;
+    if (is_callers_place || !place->has_work) continue;
     if (frame->own_streams[i] == NULL) TRY(open_stream(session, place, &frame->own_streams[i]));
     frame->streams[i] = frame->own_streams[i];
   }
-  return NULL;
+  if (is_known) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT,
+                    "the run options' stream is on a device that no EP of the session works on");
 }
 
 /* ---- Inputs ---- */

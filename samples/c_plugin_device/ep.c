@@ -89,7 +89,8 @@ static OrtStatus* ORT_API_CALL program_compute(OrtNodeComputeInfo* this_ptr, voi
   if (a.count != b.count && a.count != 1 && b.count != 1)
     TRY(fail(factory, ORT_INVALID_ARGUMENT, "%s of %zu and %zu elements: equal, or one single element",
              op_names[program->op], a.count, b.count));
-  const Operand* shape = b.count > a.count || (b.count == a.count && b.rank > a.rank) ? &b : &a;
+  bool is_like_b = a.count == 1 ? b.count != 1 || b.rank > a.rank : b.count == a.count && b.rank > a.rank;
+  const Operand* shape = is_like_b ? &b : &a;
   TRY(api->KernelContext_GetOutput(context, 0, shape->dims, shape->rank, &output));
   if (shape->count == 0) goto done;
   TRY(api->GetTensorMutableData(output, &out));

@@ -26,6 +26,10 @@ OrtStatus* fail(const Factory* factory, OrtErrorCode code, const char* format, .
 
 OrtStatus* asked_to_fail(const Factory* factory, const char* callback) {
   if (strcmp(control.failing_callback, callback) != 0) return NULL;
+  if (control.failing_after > 0) {
+    control.failing_after--;
+    return NULL;
+  }
   control.failing_callback[0] = '\0';
   return fail(factory, ORT_EP_FAIL, "%s was asked to fail", callback);
 }

@@ -71,12 +71,12 @@ static OrtStatus* copy_one(Factory* factory, const OrtValue* from, OrtValue* to,
     memcpy(device_target ? device_target : target, device_source ? device_source : source, size);
     goto done;
   }
-  bool staged = device_source == NULL;
+  bool staged = device_source == NULL && !control.reads_late;
   CopyTask* task = malloc(sizeof *task + (staged ? size : 0));
   if (task == NULL) TRY(fail(factory, ORT_FAIL, "no memory for a copy"));
   task->task.run = run_copy;
   task->to = device_target ? device_target : target;
-  task->from = device_source;
+  task->from = device_source ? device_source : source;
   task->size = size;
   if (staged) task->from = memcpy(task->staged, source, size);
   stream_enqueue(stream, &task->task);
