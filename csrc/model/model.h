@@ -164,10 +164,12 @@ OrtNode* node_root(const OrtNode* node);
 /* gives (caller releases with ReleaseModelMetadata). copies. */
 OrtStatus* model_metadata_copy(const OrtModel* model, OrtModelMetadata** out);
 
-/* ---- resolve.c, type_infer.c: what a session does with a graph before it asks EPs ---- */
+/* ---- resolve.c, default_attributes.c, type_infer.c: what a session does with a graph before it asks EPs ---- */
 
 /* Turns Constant nodes into initializers, in subgraphs too (as stock ORT does when it loads). */
 OrtStatus* model_lift_constants(OrtModel* model);
+/* Gives every node the attributes that it lacks and its operator has a default for (as stock ORT does). */
+OrtStatus* model_add_default_attributes(OrtModel* model);
 /* Fills in the types of values that have none, from the op schemas, node by node (element types; shapes only
  * where they are plain). Called by model_read. */
 OrtStatus* model_infer_types(OrtModel* model);

@@ -30,7 +30,8 @@ typedef struct OpSchemaConstraint {
 } OpSchemaConstraint;
 
 /* `type` is an ONNX AttributeProto type: 1 float, 2 int, 3 string, 4 tensor, 5 graph, 6 floats, 7 ints, 8
- * strings, ... The default is in the member that `type` says, for 1 to 3 only and only if `has_default`. */
+ * strings, ... The default is in the member that `type` says, if `has_default`; no operator has one of the
+ * other types. */
 typedef struct OpSchemaAttr {
   const char* name;
   uint8_t type;
@@ -39,6 +40,9 @@ typedef struct OpSchemaAttr {
   float default_float;
   int64_t default_int;
   const char* default_string;
+  const int64_t* default_ints;
+  const char* const* default_strings;
+  uint16_t default_count; /* of a list */
 } OpSchemaAttr;
 
 typedef struct OpSchema {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "api_slots.h"
-#include "model/op_schema.h"
 #include "run/run.h"
 
 /* ---- The size-query protocol: out NULL asks for the size; too small a buffer is an error that tells it ----
@@ -225,19 +224,11 @@ static OrtStatus* no_attribute(const OrtKernelInfo* info, const char* name, cons
                     attribute_type_name(wanted));
 }
 
-/* The node's attribute if it is of that type; *out NULL: it has none of that name, so a default may count. */
+/* The node's attribute; defaults of the operator are among them. */
 static OrtStatus* find_attribute(const OrtKernelInfo* info, const char* name, OrtOpAttrType type,
                                  const OrtOpAttr** out) {
   *out = node_find_attribute(info->node, name);
-  return *out == NULL || (*out)->type == type ? NULL : no_attribute(info, name, *out, type);
-}
-
-/* Schema types are ONNX's numbers: 1 float, 2 int, 3 string. NULL: the operator has no such default. */
-static const OpSchemaAttr* find_default(const OrtKernelInfo* info, const char* name, uint8_t type) {
-  const OrtNode* node = info->node;
-  const OpSchema* schema = op_schema_find(node->domain, node->op_type, node->since_version);
-  const OpSchemaAttr* attribute = schema != NULL ? op_schema_attribute(schema, name) : NULL;
-  return attribute != NULL && attribute->has_default && attribute->type == type ? attribute : NULL;
+  return *out != NULL && (*out)->type == type ? NULL : no_attribute(info, name, *out, type);
 }
 
 OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_float(const OrtKernelInfo* info, const char* name,
@@ -247,9 +238,7 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_float(const OrtKernelInfo* in
   REQUIRE_ARG(out);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_FLOAT, &attribute));
-  const OpSchemaAttr* fallback = attribute == NULL ? find_default(info, name, 1) : NULL;
-  if (attribute == NULL && fallback == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_FLOAT);
-  *out = attribute != NULL ? attribute->f : fallback->default_float;
+  *out = attribute->f;
   return NULL;
 }
 
@@ -260,9 +249,7 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_int64(const OrtKernelInfo* in
   REQUIRE_ARG(out);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_INT, &attribute));
-  const OpSchemaAttr* fallback = attribute == NULL ? find_default(info, name, 2) : NULL;
-  if (attribute == NULL && fallback == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_INT);
-  *out = attribute != NULL ? attribute->i : fallback->default_int;
+  *out = attribute->i;
   return NULL;
 }
 
@@ -273,11 +260,7 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_string(const OrtKernelInfo* i
   REQUIRE_ARG(size);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_STRING, &attribute));
-  const OpSchemaAttr* fallback = attribute == NULL ? find_default(info, name, 3) : NULL;
-  if (attribute == NULL && fallback == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_STRING);
-  const char* text = attribute != NULL ? attribute->s : fallback->default_string;
-  size_t length = attribute != NULL ? attribute->count : strlen(text);
-  return give_text(text, length, "KernelInfoGetAttribute_string", out, size);
+  return give_text(attribute->s, attribute->count, "KernelInfoGetAttribute_string", out, size);
 }
 
 OrtStatus* ORT_API_CALL api_KernelInfoGetAttributeArray_float(const OrtKernelInfo* info, const char* name,
@@ -287,7 +270,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttributeArray_float(const OrtKernelInf
   REQUIRE_ARG(size);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_FLOATS, &attribute));
-  if (attribute == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_FLOATS);
   return give_array(attribute->floats, attribute->count, sizeof *out, "KernelInfoGetAttributeArray_float",
                     out, size);
 }
@@ -299,7 +281,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttributeArray_int64(const OrtKernelInf
   REQUIRE_ARG(size);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_INTS, &attribute));
-  if (attribute == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_INTS);
   return give_array(attribute->ints, attribute->count, sizeof *out, "KernelInfoGetAttributeArray_int64", out,
                     size);
 }
@@ -320,7 +301,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttributeArray_string(const OrtKernelIn
   REQUIRE_ARG(size);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_STRINGS, &attribute));
-  if (attribute == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_STRINGS);
   char** strings = NULL;
   if (attribute->count != 0) {
     strings = allocator_alloc(allocator, attribute->count * sizeof *strings);
@@ -359,7 +339,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_tensor(const OrtKernelInfo* i
   REQUIRE_ARG(out);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_TENSOR, &attribute));
-  if (attribute == NULL) return no_attribute(info, name, NULL, ORT_OP_ATTR_TENSOR);
   const OrtValue* source = attribute->tensor;
   OrtValue* copy = NULL;
   TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &copy));

@@ -123,6 +123,7 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   TRY(selection_policy_apply(session->env, session->model, session->options));
   TRY(add_eps(session));
   TRY(session_add_custom_ops(session));
+  TRY(model_add_default_attributes(session->model));
   TRY(hash_model(session));
   TRY(partition_model(session));
   TRY(check_cancelled(user_options));

@@ -90,13 +90,16 @@ def test_attributes_are_those_of_onnx(schemas: tuple[FFI, Any]) -> None:
             assert (seen.type, seen.required) == (attribute.type.value, attribute.required)  # type: ignore[attr-defined]
             value = attribute.default_value
             if value.type in simple:
-                assert seen.has_default
                 known = onnx.helper.get_attribute_value(value)
                 assert getattr(seen, simple[value.type]) == pytest.approx(known)
             elif value.type == onnx.AttributeProto.STRING:
                 assert text(ffi, seen.default_string) == value.s.decode()
-            else:
-                assert not seen.has_default
+            elif value.type == onnx.AttributeProto.INTS:
+                assert [seen.default_ints[i] for i in range(seen.default_count)] == list(value.ints)
+            elif value.type == onnx.AttributeProto.STRINGS:
+                listed = [ffi.string(seen.default_strings[i]) for i in range(seen.default_count)]
+                assert listed == list(value.strings)
+            assert seen.has_default == bool(value.name)
 
 
 @pytest.mark.parametrize(
