@@ -77,6 +77,80 @@ void allocator_drop(void* held) {
   if (held != NULL) atomic_load(&keeper)->drop(held);
 }
 
+/* ---- Lent allocators ---- */
+
+/* An EP's allocator as an application has it for itself: it keeps alive the EP's library. */
+typedef struct LentAllocator {
+  OrtAllocator face;
+  OrtAllocator* owner; /* does the work */
+  void* held;
+} LentAllocator;
+
+static OrtAllocator* owner_of(const OrtAllocator* this_) {
+  return ((const LentAllocator*)this_)->owner;
+}
+
+static void* ORT_API_CALL lent_alloc(OrtAllocator* this_, size_t size) {
+  return allocator_alloc(owner_of(this_), size);
+}
+
+static void ORT_API_CALL lent_free(OrtAllocator* this_, void* p) {
+  allocator_free(owner_of(this_), p);
+}
+
+static const OrtMemoryInfo* ORT_API_CALL lent_info(const OrtAllocator* this_) {
+  return owner_of(this_)->Info(owner_of(this_));
+}
+
+static void* ORT_API_CALL lent_reserve(OrtAllocator* this_, size_t size) {
+  return allocator_reserve(owner_of(this_), size);
+}
+
+static OrtStatus* ORT_API_CALL lent_get_stats(const OrtAllocator* this_, OrtKeyValuePairs** out) {
+  return api_AllocatorGetStats(owner_of(this_), out);
+}
+
+static void* ORT_API_CALL lent_alloc_on_stream(OrtAllocator* this_, size_t size, OrtSyncStream* stream) {
+  return allocator_alloc_on_stream(owner_of(this_), size, stream);
+}
+
+static OrtStatus* ORT_API_CALL lent_shrink(OrtAllocator* this_) {
+  return allocator_shrink(owner_of(this_));
+}
+
+static bool is_lent(const OrtAllocator* allocator) {
+  return allocator->Alloc == lent_alloc;
+}
+
+OrtAllocator* allocator_owner(OrtAllocator* allocator) {
+  return is_lent(allocator) ? owner_of(allocator) : allocator;
+}
+
+OrtStatus* allocator_lend(OrtAllocator* allocator, OrtAllocator** out) {
+  if (allocator == &cpu_allocator) {
+    *out = allocator; /* outlives everything */
+    return NULL;
+  }
+  LentAllocator* lent = mem_alloc(sizeof *lent);
+  if (lent == NULL) return status_no_memory();
+  lent->face = (OrtAllocator){ORT_API_VERSION, lent_alloc,           lent_free,  lent_info, lent_reserve,
+                              lent_get_stats,  lent_alloc_on_stream, lent_shrink};
+  lent->owner = allocator;
+  lent->held = allocator_hold(allocator);
+  *out = &lent->face;
+  return NULL;
+}
+
+/* releases what CreateAllocator gave; other allocators are shared by many and stay. */
+void ORT_API_CALL api_ReleaseAllocator(OrtAllocator* input) {
+  if (input == NULL || !is_lent(input)) return;
+  void* held = ((LentAllocator*)input)->held;
+  mem_free(input);
+  allocator_drop(held);
+}
+
+/* ---- Calls to anybody's ---- */
+
 void* allocator_alloc(OrtAllocator* allocator, size_t size) {
   return allocator == &cpu_allocator ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
 }

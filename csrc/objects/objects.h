@@ -73,6 +73,10 @@ typedef struct AllocatorKeeper {
 void allocator_set_keeper(const AllocatorKeeper* keeper);
 void* allocator_hold(OrtAllocator* allocator);
 void allocator_drop(void* held); /* NULL is fine */
+/* gives (caller releases with ReleaseAllocator): the same allocator, which keeps alive its EP's library. */
+OrtStatus* allocator_lend(OrtAllocator* allocator, OrtAllocator** out);
+/* borrows: the allocator behind a lent one, or `allocator` itself. */
+OrtAllocator* allocator_owner(OrtAllocator* allocator);
 
 /* ---- type_info.c ---- */
 

@@ -103,6 +103,7 @@ OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType t
   OrtValue* value = NULL;
   TRY(value_new(type, rank, dims, &value));
   if (allocator != allocator_cpu()) {
+    allocator = allocator_owner(allocator);
     value->held = allocator_hold(allocator);
     value->memory = allocator->Info(allocator);
   }
@@ -152,8 +153,8 @@ OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryI
     }
   }
   value->data = data;
-  value->allocator = deleter;
-  if (deleter != NULL) value->held = allocator_hold(deleter);
+  value->allocator = deleter != NULL ? allocator_owner(deleter) : NULL;
+  if (deleter != NULL) value->held = allocator_hold(value->allocator);
   *out = value;
   return NULL;
 }

@@ -60,7 +60,7 @@ static OrtAllocator* allocator_for_caller(const Frame* frame, const Slot* slot) 
 static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t slot, size_t rank,
                               const int64_t* dims) {
   Frame* frame = context->frame;
-  const Slot* plan_slot = &frame->session->plan.slots[slot];
+  const Slot* plan_slot = &frame->plan->slots[slot];
   if (plan_slot->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return status_new(ORT_FAIL, "EP '%s': the element type of output '%s' of node '%s' is unknown",
                       context->step->unit->ep->name, plan_slot->value->name, context->step->unit->node->name);
@@ -109,7 +109,7 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetPreallocatedOutput(const OrtKernelC
                       step->unit->node->name, output_index);
   int32_t slot = step->outputs[output_index];
   const Frame* frame = context->frame;
-  int32_t place = slot >= 0 ? frame->session->plan.slots[slot].output : -1;
+  int32_t place = slot >= 0 ? frame->plan->slots[slot].output : -1;
   bool is_given = place >= 0 && frame->output_place[place] != 0 &&
                   frame->caller_outputs[frame->output_place[place] - 1] != NULL;
   *output = is_given ? frame->values[slot] : NULL;
@@ -180,18 +180,15 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetAllocator(const OrtKernelContext* c
   return find_allocator(session, mem_info, "KernelContext_GetAllocator", out);
 }
 
-/* borrows: the same, for as long as the session and its environment. */
+/* gives (caller releases with ReleaseAllocator, also after the session and the environment). */
 OrtStatus* ORT_API_CALL api_CreateAllocator(const OrtSession* session, const OrtMemoryInfo* mem_info,
                                             OrtAllocator** out) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(out);
-  return find_allocator(session, mem_info, "CreateAllocator", out);
-}
-
-/* Every allocator that the library hands out so far is shared by many, so there is nothing to release. */
-void ORT_API_CALL api_ReleaseAllocator(OrtAllocator* input) {
-  (void)input;
+  OrtAllocator* allocator = NULL;
+  TRY(find_allocator(session, mem_info, "CreateAllocator", &allocator));
+  return allocator_lend(allocator, out);
 }
 
 /* borrows: until the kernel's call ends. */

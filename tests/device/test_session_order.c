@@ -29,6 +29,7 @@ static uint64_t waits_of(const Device* device) {
   return device->control->waits_on_device + device->control->waits_on_host;
 }
 
+#ifndef HAS_TSAN
 /* How often a run without the device's wait `number` (of the run) is wrong. Each run has other inputs than
  * the one before it, whose results may still lie where the new ones belong. */
 static int wrong_runs_without(const Device* device, OrtSession* session, const char* model, uint64_t number) {
@@ -42,6 +43,7 @@ static int wrong_runs_without(const Device* device, OrtSession* session, const c
   device->control->drop_wait = -1;
   return wrong;
 }
+#endif
 
 /* Every wait of a run is needed, and there are `waits` of them. */
 static void check_every_wait_is_needed(const Device* device, OrtSession* session, const char* model,

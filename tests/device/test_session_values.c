@@ -265,6 +265,21 @@ static void test_session_environment_allocator(void) {
   env = NULL;
 }
 
+static void test_a_tensor_outlives_its_allocator(void) {
+  start(CHAIN);
+  OrtAllocator* allocator = session_allocator();
+  OrtValue *value = tensor_from(allocator, COUNT), *source = host_tensor(COUNT, 4);
+  api()->ReleaseAllocator(allocator);
+  api()->ReleaseSession(session);
+  session = NULL;
+  CHECK_FAILS(api()->UnregisterExecutionProviderLibrary(env, "virtual"), ORT_FAIL, "1 tensor");
+  CHECK_OK(copy(source, value, NULL));
+  CHECK(device_holds(value, COUNT, 4));
+  api()->ReleaseValue(value);
+  api()->ReleaseValue(source);
+  stop();
+}
+
 static void test_many_sessions_leave_nothing(void) {
   open_env();
   device = plug("virtual");
@@ -292,6 +307,7 @@ int main(void) {
   RUN(test_allocator_session_environment);
   RUN(test_session_allocator_environment);
   RUN(test_session_environment_allocator);
+  RUN(test_a_tensor_outlives_its_allocator);
   RUN(test_many_sessions_leave_nothing);
   return finish();
 }
