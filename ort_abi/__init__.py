@@ -41,6 +41,7 @@ from ort_abi.env import (
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import RunOptions, SessionOptions
 from ort_abi.session import InferenceSession, ModelMetadata, NodeArg
+from ort_abi.stream import OrtSyncStream, allocator_stats, create_shared_allocator, release_shared_allocator
 from ort_abi.value import OrtValue, copy_tensors
 
 __version__ = "0.1.0"
@@ -66,12 +67,15 @@ __all__ = [
     "OrtMemType",
     "OrtMemoryInfo",
     "OrtMemoryInfoDeviceType",
+    "OrtSyncStream",
     "OrtValue",
     "PlanStep",
     "RunOptions",
     "SessionOptions",
     "__version__",
+    "allocator_stats",
     "copy_tensors",
+    "create_shared_allocator",
     "ep",
     "errors",
     "get_all_providers",
@@ -85,6 +89,7 @@ __all__ = [
     "inject_hardware_device",
     "register",
     "register_execution_provider_library",
+    "release_shared_allocator",
     "schemas",
     "set_default_logger_severity",
     "shutdown",

@@ -6,10 +6,14 @@ library is unregistered or the environment is gone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ort_abi._lib import NULL, CData, Handle, api, check, create, encode, ffi, read_key_values, text
+
+if TYPE_CHECKING:
+    from ort_abi.stream import OrtSyncStream
 
 __all__ = [
     "OrtAllocatorType",
@@ -264,6 +268,15 @@ class OrtEpDevice:
         """The memory of this kind that the provider allocates; None if it uses the CPU's (API 23)."""
         return self._memory[OrtDeviceMemoryType(memory_type)]
 
+    def create_sync_stream(self, options: Mapping[str, str] | None = None) -> OrtSyncStream:
+        """A stream on this device's default memory; `options` go to the provider (API 23).
+
+        Raises `errors.NotImplemented` for a provider without streams or without memory of its own.
+        """
+        from ort_abi.stream import create_sync_stream
+
+        return create_sync_stream(self, options)
+
     def __repr__(self) -> str:
         return f"OrtEpDevice({self.ep_name!r}, vendor={self.ep_vendor!r}, device={self.device})"
 
@@ -280,7 +293,10 @@ _DEVICE_KINDS = {
 
 
 class OrtDevice:
-    """A memory device, by name: `OrtDevice.make("cpu", 0)`, or "gpu", "cuda", "npu", ..."""
+    """A memory device, by name: `OrtDevice.make("cpu", 0)`, or "gpu", "cuda", "npu", ...
+
+    With a vendor id of 0 ("gpu", "npu") it stands for the first registered device of that kind and number.
+    """
 
     __slots__ = ("_device_id", "_mem_type", "_type", "_vendor_id")
 

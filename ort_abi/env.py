@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ort_abi import errors
-from ort_abi._lib import CData, Handle, api, base, check, create, encode, ffi, key_values, lib, text
-from ort_abi.device import OrtEpDevice, OrtHardwareDevice, OrtHardwareDeviceType
+from ort_abi._lib import NULL, CData, Handle, api, base, check, create, encode, ffi, key_values, lib, text
+from ort_abi.device import OrtDevice, OrtEpDevice, OrtHardwareDevice, OrtHardwareDeviceType, OrtMemoryInfo
 
 if TYPE_CHECKING:
     from ort_abi.ep import ExecutionProvider
@@ -51,8 +51,9 @@ class _State:
         self.handle: Handle | None = None
         self.severity = 2
         self.libraries: list[str] = []
-        # The host's sessions that somebody still holds: while there are any, shutdown is refused.
-        self.session_handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        # What somebody still holds of the host's sessions, streams and values on devices: while there is any,
+        # shutdown is refused.
+        self.users: weakref.WeakSet[Handle] = weakref.WeakSet()
         self.sessions: weakref.WeakSet[_Closable] = weakref.WeakSet()
 
 
@@ -72,23 +73,30 @@ def environment() -> Handle:
 def track_session(session: _Closable, handle: Handle) -> None:
     """Remembers a session, so that `shutdown` does not pull the environment away under it."""
     with _state.lock:
-        _state.session_handles.add(handle)
+        _state.users.add(handle)
         _state.sessions.add(session)
+
+
+def track(handle: Handle) -> None:
+    """The same for a stream, or a value in memory of an EP."""
+    with _state.lock:
+        _state.users.add(handle)
 
 
 def shutdown() -> None:
     """Unregisters all EP libraries, newest first, and releases the environment. The next use makes a new one.
 
-    Raises `errors.Fail` while sessions, or what needs them, are alive; nothing is changed then. Without an
-    environment it does nothing.
+    Raises `errors.Fail` while sessions, or what needs them, streams or values on devices are alive; nothing
+    is changed then. Without an environment it does nothing.
     """
     with _state.lock:
         if _state.handle is None:
             return
-        alive = len(_state.session_handles)
+        alive = sum(handle.pointer is not None for handle in _state.users)
         if alive:
             raise errors.Fail(
-                f"{alive} session(s), or bindings and outputs of them, are alive: close and drop them first"
+                f"{alive} session(s), or bindings and outputs of them, streams and values on devices are "
+                "alive: close and drop them first"
             )
         for name in reversed(_state.libraries[:]):
             unregister_execution_provider_library(name)
@@ -101,7 +109,7 @@ def _close_at_exit() -> None:
     with _state.lock:
         for session in list(_state.sessions):
             session.close()
-        if not _state.session_handles:
+        if not any(handle.pointer is not None for handle in _state.users):
             shutdown()
 
 
@@ -164,6 +172,34 @@ def ep_device_pointer(device: OrtEpDevice) -> CData:
                 if pointer == device._pointer and text(api.EpDevice_EpName(pointer)) == device.ep_name:
                     return pointer
     raise errors.InvalidArgument(f"the device of {device.ep_name} is gone: its library was unregistered")
+
+
+def shared_allocator(memory: OrtMemoryInfo) -> CData:
+    """The allocator that all use for a memory (`GetSharedAllocator`, API 23). *borrows*: it is the host's.
+
+    Raises `errors.NotFound` if there is none.
+    """
+    out = ffi.new("OrtAllocator**")
+    check(api.GetSharedAllocator(environment().pointer, memory._handle.pointer, out))
+    if out[0] == NULL:
+        raise errors.NotFound(f"there is no shared allocator for {memory}")
+    return out[0]
+
+
+def memory_on(device: OrtDevice) -> OrtMemoryInfo:
+    """The memory of the first EP device that is on a memory device; a vendor id of 0 means any vendor.
+
+    Raises `errors.NotFound` if no registered provider has memory there.
+    """
+    if device.is_cpu():
+        return OrtMemoryInfo.create_v2("Cpu", device.device_type(), 0, 0, device.device_mem_type())
+    for ep_device in get_ep_devices():
+        memory = ep_device.memory_info(device.device_mem_type())
+        if memory is None or (memory.device_type, memory.id) != (device.device_type(), device.device_id()):
+            continue
+        if device.device_vendor_id() in (0, memory.device_vendor_id):
+            return memory
+    raise errors.NotFound(f"no registered execution provider has memory on {device}")
 
 
 def get_available_providers() -> list[str]:

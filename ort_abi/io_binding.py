@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ort_abi import dtypes
+from ort_abi import dtypes, env
 from ort_abi._lib import NULL, CData, Handle, api, check, create, default_allocator, encode, ffi
-from ort_abi.device import OrtDevice, OrtMemoryInfo
-from ort_abi.value import OrtValue
+from ort_abi.device import OrtDevice
+from ort_abi.value import OrtValue, device_for
 
 __all__ = ["IOBinding"]
 
@@ -47,13 +47,16 @@ class IOBinding:
     def bind_input(
         self,
         name: str,
-        device_type: str,
+        device_type: str | OrtDevice,
         device_id: int,
         element_type: Any,
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Binds memory at an address, which the caller keeps alive."""
+        """Binds memory at an address, which the caller keeps alive.
+
+        Raises `errors.NotFound` if no registered provider has memory on the device.
+        """
         self.bind_ortvalue_input(name, _value_at(device_type, device_id, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
@@ -64,20 +67,24 @@ class IOBinding:
     def bind_output(
         self,
         name: str,
-        device_type: str = "cpu",
+        device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         element_type: Any = None,
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Binds an output to memory at an address or, without one, to new memory of a device at every run."""
+        """Binds an output to memory at an address or, without one, to new memory of a device at every run.
+
+        Raises ValueError for an address without type and shape, `errors.NotFound` if no registered provider
+        has memory on the device.
+        """
         if buffer_ptr is not None:
             if element_type is None or shape is None:
                 raise ValueError(f"output {name!r}: an address needs an element type and a shape")
             value = _value_at(device_type, device_id, element_type, shape, buffer_ptr)
             self.bind_ortvalue_output(name, value)
             return
-        memory = _memory_on(OrtDevice.make(device_type, device_id))
+        memory = env.memory_on(device_for(device_type, device_id))
         check(api.BindOutputToDevice(self.pointer, encode(name), memory._handle.pointer))
         self._alive["output", name] = memory
 
@@ -120,17 +127,11 @@ class IOBinding:
         self._alive = {key: value for key, value in self._alive.items() if key[0] != what}
 
 
-def _memory_on(device: OrtDevice) -> OrtMemoryInfo:
-    kind, vendor = device.device_type(), device.device_vendor_id()
-    name = "Cpu" if device.is_cpu() else "Device"
-    return OrtMemoryInfo.create_v2(name, kind, vendor, device.device_id(), device.device_mem_type())
-
-
 def _value_at(
-    device_type: str, device_id: int, element_type: Any, shape: Sequence[int], address: int
+    device_type: str | OrtDevice, device_id: int, element_type: Any, shape: Sequence[int], address: int
 ) -> OrtValue:
     number = dtypes.to_onnx(element_type)
-    memory = _memory_on(OrtDevice.make(device_type, device_id))
+    memory = env.memory_on(device_for(device_type, device_id))
     dims = ffi.new("int64_t[]", list(shape))
     count = 1
     for size in shape:

@@ -11,6 +11,7 @@ from ort_abi._enums import ExecutionMode, GraphOptimizationLevel
 from ort_abi._lib import NULL, CData, Handle, api, c_strings, check, create, encode, ffi, text
 from ort_abi._selection import Delegate, Selector
 from ort_abi.device import OrtEpDevice, OrtExecutionProviderDevicePolicy
+from ort_abi.stream import OrtSyncStream
 from ort_abi.value import OrtValue
 
 __all__ = ["Provider", "RunOptions", "SessionOptions"]
@@ -275,15 +276,21 @@ class SessionOptions:
 class RunOptions:
     """How one run is made (`CreateRunOptions`, API 1)."""
 
-    __slots__ = ("__weakref__", "_handle", "_terminate")
+    __slots__ = ("__weakref__", "_handle", "_stream", "_terminate")
 
     def __init__(self) -> None:
         self._handle: Handle = create("OrtRunOptions", api.ReleaseRunOptions, api.CreateRunOptions)
         self._terminate = False
+        self._stream: OrtSyncStream | None = None
 
     @property
     def pointer(self) -> CData:
-        """The `OrtRunOptions*`. *borrows*: valid as long as this object."""
+        """The `OrtRunOptions*`. *borrows*: valid as long as this object.
+
+        Raises RuntimeError if the stream is closed.
+        """
+        if self._stream is not None:
+            _ = self._stream.pointer
         return self._handle.pointer
 
     @property
@@ -324,6 +331,16 @@ class RunOptions:
     def terminate(self, value: bool) -> None:
         check((api.RunOptionsSetTerminate if value else api.RunOptionsUnsetTerminate)(self.pointer))
         self._terminate = bool(value)
+
+    def set_sync_stream(self, stream: OrtSyncStream | None) -> None:
+        """The stream that runs give the work of its device to, instead of one of the session's (API 24).
+
+        *keeps alive* the stream. Outputs on that device are there when the stream's work is done, not when
+        the run returns; outputs on the host are there. None: the session's streams again. Not in
+        onnxruntime's Python API.
+        """
+        api.RunOptionsSetSyncStream(self._handle.pointer, NULL if stream is None else stream.pointer)
+        self._stream = stream
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Sets a configuration entry (API 8)."""
