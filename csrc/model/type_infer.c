@@ -164,7 +164,7 @@ static void infer_node(TypeInfer* infer, OrtNode* node) {
     if (schema == NULL) schema = op_schema_find(node->domain, node->op_type, node->since_version);
     set_type(node->outputs[i], infer_output(infer, node, schema, i));
   }
-  if (infer->status == NULL) infer->status = infer_custom_shapes(infer, node);
+  infer_custom_shapes(infer, node);
 }
 
 static void infer_graph(TypeInfer* infer, OrtGraph* graph) {
@@ -174,6 +174,5 @@ static void infer_graph(TypeInfer* infer, OrtGraph* graph) {
 OrtStatus* model_infer_types(OrtModel* model) {
   TypeInfer infer = {.model = model};
   infer_graph(&infer, model->graph);
-  if (infer.status != NULL) return infer.status;
   return infer.no_memory ? status_no_memory() : NULL;
 }

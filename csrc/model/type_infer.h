@@ -12,7 +12,6 @@ typedef struct TypeInfer {
   OrtModel* model;
   OrtTypeInfo* tensors[ELEMENT_TYPE_LIMIT]; /* "tensor(x)" without a shape, made when first needed */
   bool no_memory;
-  OrtStatus* status; /* the first failure of a custom operator; owned */
 } TypeInfer;
 
 /* All give types of the model's arena; NULL: unknown, or no memory (`no_memory` is set). */
@@ -30,7 +29,8 @@ const OrtTypeInfo* infer_input(const OrtNode* node, size_t index);
 OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
 /* The same for custom operators. */
 OrtTypeInfo* infer_by_custom_op(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
-/* Lets a custom operator set the types and shapes of its outputs, if it can. Errors name the node. */
-OrtStatus* infer_custom_shapes(TypeInfer* infer, OrtNode* node);
+/* Lets a custom operator set the types and shapes of its outputs, if it can. A failure is a warning, as
+ * shapes may be unknown; stock ORT is silent. */
+void infer_custom_shapes(TypeInfer* infer, OrtNode* node);
 
 #endif
