@@ -40,6 +40,7 @@ from ort_abi.env import (
 )
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import RunOptions, SessionOptions
+from ort_abi.prepacked import PrepackedWeightsContainer
 from ort_abi.session import InferenceSession, ModelMetadata, NodeArg
 from ort_abi.stream import OrtSyncStream, allocator_stats, create_shared_allocator, release_shared_allocator
 from ort_abi.value import OrtValue, copy_tensors
@@ -70,6 +71,7 @@ __all__ = [
     "OrtSyncStream",
     "OrtValue",
     "PlanStep",
+    "PrepackedWeightsContainer",
     "RunOptions",
     "SessionOptions",
     "__version__",

@@ -31,6 +31,11 @@ typedef enum BridgeFeature {
   BRIDGE_EP_SESSION_READY = 16,
 } BridgeFeature;
 
+/* Optional callbacks that a Python kernel has. */
+typedef enum BridgeKernelFeature {
+  BRIDGE_KERNEL_PREPACK = 1,
+} BridgeKernelFeature;
+
 /* The tables of one host. Lives as long as the process. */
 typedef struct BridgeHost {
   const OrtApi* api;
@@ -65,7 +70,8 @@ typedef struct BridgeRun {
   size_t previous_len;
   size_t flat_capacity;
   size_t previous_capacity;
-  int counted; /* num_inputs and num_outputs are known */
+  int counted;     /* num_inputs and num_outputs are known */
+  uint64_t packed; /* bit n: input n was packed, and counts as absent */
 } BridgeRun;
 
 /* What Python wants to write into an output; dims is kept alive by Python. */
@@ -155,7 +161,12 @@ int bridge_py_run_end(BridgeCall* call, uint64_t ep, const OrtRunOptions* option
 int bridge_py_set_dynamic_options(BridgeCall* call, uint64_t ep, const char* const* keys,
                                   const char* const* values, size_t count);
 int bridge_py_session_ready(BridgeCall* call, uint64_t ep);
-int bridge_py_create_kernel(BridgeCall* call, uint64_t definition, const OrtKernelInfo* info, uint64_t* id);
+int bridge_py_create_kernel(BridgeCall* call, uint64_t definition, const OrtKernelInfo* info, uint64_t* id,
+                            uint32_t* features);
+int bridge_py_prepack(BridgeCall* call, uint64_t kernel, const OrtValue* tensor, int index,
+                      OrtAllocator* allocator, OrtSharedPrePackedWeightCache* cache, int* packed);
+int bridge_py_set_shared(BridgeCall* call, uint64_t kernel, const void* const* buffers, const size_t* sizes,
+                         size_t count, int index);
 int bridge_py_compute(uint64_t id, int same, BridgeRun* run);
 int bridge_py_release(BridgeCall* call, uint64_t id);
 

@@ -16,7 +16,8 @@ typedef struct PyNode {
   const BridgeHost* host;
   uint64_t id;
   char* name;
-  BridgeRun run; /* of whoever has set busy */
+  uint64_t packed; /* as in BridgeRun; set before the first run */
+  BridgeRun run;   /* of whoever has set busy */
   atomic_flag busy;
 } PyNode;
 
@@ -46,6 +47,7 @@ static void free_node(PyNode* node, const char* slot) {
 static OrtStatus* run_with(PyNode* node, BridgeRun* run, bool kept, OrtKernelContext* context,
                            const char* slot) {
   int same = 0;
+  run->packed = node->packed;
   run->call = bridge_call_begin(node->host, slot, node->name);
   if (run->call.entered && bridge_run_gather(run, context, &same)) {
     run->call.ok = bridge_py_compute(node->id, kept ? same : -1, run);
@@ -114,12 +116,40 @@ static void kernel_release(OrtKernelImpl* this_ptr) {
   free_node((PyNode*)this_ptr, "OrtKernelImpl::Release");
 }
 
+/* borrows all of it during the call. */
+static OrtStatus* kernel_prepack(OrtKernelImpl* this_ptr, const OrtValue* tensor, int input_index,
+                                 OrtAllocator* allocator, OrtSharedPrePackedWeightCache* cache,
+                                 bool* is_packed) {
+  PyNode* node = (PyNode*)this_ptr;
+  int packed = 0;
+  *is_packed = false;
+  if (input_index < 0 || input_index >= 64) return NULL; /* no place to remember it */
+  BridgeCall call = bridge_call_begin(node->host, "OrtKernelImpl::PrePackWeight", node->name);
+  if (call.entered)
+    call.ok = bridge_py_prepack(&call, node->id, tensor, input_index, allocator, cache, &packed);
+  OrtStatus* status = bridge_call_end(&call);
+  if (status || !packed) return status;
+  node->packed |= (uint64_t)1 << input_index;
+  *is_packed = true;
+  return NULL;
+}
+
+/* borrows the buffers, which the host keeps alive longer than the kernel. */
+static OrtStatus* kernel_set_shared(OrtKernelImpl* this_ptr, const void* const* buffers, const size_t* sizes,
+                                    size_t count, int input_index) {
+  PyNode* node = (PyNode*)this_ptr;
+  BridgeCall call = bridge_call_begin(node->host, "OrtKernelImpl::SetSharedPrePackedWeight", node->name);
+  if (call.entered) call.ok = bridge_py_set_shared(&call, node->id, buffers, sizes, count, input_index);
+  return bridge_call_end(&call);
+}
+
 /* The OrtKernelCreateFunc of every Python kernel. Gives the kernel (host releases with its Release). */
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel) {
   const uint64_t definition = (uint64_t)(uintptr_t)state & (((uint64_t)1 << HOST_SHIFT) - 1);
   const BridgeHost* host = bridge_host_at((uint32_t)((uint64_t)(uintptr_t)state >> HOST_SHIFT));
   const OrtEp* ep = NULL;
   uint64_t id = 0;
+  uint32_t features = 0;
   *kernel = NULL;
   if (!host) host = bridge_host_at(0); /* a state that is not ours: Python finds no such definition either */
   OrtStatus* status = host->ep_api->KernelInfo_GetEp(info, &ep);
@@ -127,7 +157,7 @@ OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKerne
 
   const char* name = ep->GetName(ep);
   BridgeCall call = bridge_call_begin(host, "OrtKernelCreateFunc", name);
-  if (call.entered) call.ok = bridge_py_create_kernel(&call, definition, info, &id);
+  if (call.entered) call.ok = bridge_py_create_kernel(&call, definition, info, &id, &features);
   status = bridge_call_end(&call);
   if (status) return status;
   PyNode* node = new_node(host, id, name);
@@ -137,6 +167,10 @@ OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKerne
   }
   node->base.kernel = (OrtKernelImpl){
       .ort_version_supported = host->version, .Compute = kernel_compute, .Release = kernel_release};
+  if (features & BRIDGE_KERNEL_PREPACK) {
+    node->base.kernel.PrePackWeight = kernel_prepack;
+    node->base.kernel.SetSharedPrePackedWeight = kernel_set_shared;
+  }
   *kernel = &node->base.kernel;
   return NULL;
 }

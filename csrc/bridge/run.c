@@ -115,7 +115,8 @@ bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same) {
   run->previous_len = run->flat_len;
   run->flat_len = 0;
   for (size_t i = 0; i < run->num_inputs; i++) {
-    if (!succeeded(run, api->KernelContext_GetInput(context, i, &run->values[i])) ||
+    bool packed = i < 64 && (run->packed >> i & 1);
+    if ((!packed && !succeeded(run, api->KernelContext_GetInput(context, i, &run->values[i]))) ||
         !gather_input(run, run->values[i], &cacheable)) {
       run->flat_len = 0;
       return false;

@@ -21,6 +21,7 @@ from ort_abi.ep._compute import KernelContext
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._objects import live_objects
 from ort_abi.ep._partition import partition
+from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
 from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
 from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
 
@@ -32,6 +33,8 @@ __all__ = [
     "KernelContext",
     "KernelInfo",
     "KernelSpec",
+    "PrepackAllocator",
+    "SharedWeights",
     "kernel",
     "library_path",
     "live_objects",

@@ -23,6 +23,7 @@ from ort_abi.ep import _objects
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._kernel_info import KernelInfo
+from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
 from ort_abi.ep._provider import (
     Binding,
     Device,
@@ -347,7 +348,9 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
 
 
 @_callback
-def bridge_py_create_kernel(call: CData, definition: int, pointer: CData, number: CData) -> None:
+def bridge_py_create_kernel(
+    call: CData, definition: int, pointer: CData, number: CData, features: CData
+) -> None:
     ep, spec = _objects.get(definition, "kernel definition")
     info = KernelInfo(call.host, pointer)
     try:
@@ -355,7 +358,9 @@ def bridge_py_create_kernel(call: CData, definition: int, pointer: CData, number
         try:
             outputs = info.output_names
             node = NodeInfo(label, info.input_names, outputs, info.element_types(outputs))
-            number[0] = _add_node(ep, *_made_kernel(spec, info, node))
+            owner, compute = _made_kernel(spec, info, node)
+            number[0] = _add_node(ep, owner, compute)
+            features[0] = lib.BRIDGE_KERNEL_PREPACK if packs(owner) else 0
         except Exception as error:
             raise _at(label, error) from error.__cause__
     finally:
@@ -379,6 +384,22 @@ def _made_kernel(
             )
     function = functools.partial(spec.make, **attributes) if attributes else spec.make
     return function, array_node(function, node)
+
+
+@_callback
+def bridge_py_prepack(
+    call: CData, number: int, value: CData, index: int, allocator: CData, cache: CData, packed: CData
+) -> None:
+    kernel: Kernel = _objects.get(number, "kernel")
+    packed[0] = prepack(call.host.api, call.host.ep_api, number, kernel, value, index, allocator, cache)
+
+
+@_callback
+def bridge_py_set_shared(
+    call: CData, number: int, buffers: CData, sizes: CData, count: int, index: int
+) -> None:
+    kernel: Kernel = _objects.get(number, "kernel")
+    set_shared(number, kernel, index, [int(ffi.cast("uintptr_t", buffers[i])) for i in range(count)])
 
 
 # ---- runs ----
@@ -427,6 +448,8 @@ def _release(number: int) -> None:
         _release_registry(item)
     if isinstance(item, (ExecutionProvider, Kernel)):
         item.close()
+    del item
+    release_shared(number)
 
 
 def _release_registry(ep: ExecutionProvider) -> None:

@@ -13,8 +13,11 @@ from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ort_abi.ep._compute import KernelContext
     from ort_abi.ep._kernel_info import KernelInfo
+    from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
     from ort_abi.graph import Graph, Node
 
 __all__ = ["Device", "ExecutionProvider", "Fuse", "Kernel", "KernelSpec", "kernel"]
@@ -73,6 +76,30 @@ class Kernel:
     def compute(self, ctx: KernelContext) -> None:
         """Runs the node: reads `ctx.inputs`, writes every output with `ctx.output` or `ctx.set_output`."""
         raise NotImplementedError(f"{type(self).__qualname__} does not define compute(ctx)")
+
+    def prepack(
+        self,
+        index: int,
+        tensor: NDArray[Any],
+        allocator: PrepackAllocator,
+        shared: SharedWeights | None,
+    ) -> bool:
+        """Called once for each constant input. True: the kernel keeps what it needs of `tensor` in a form of
+        its own, and `ctx.inputs[index]` will be None. The default keeps nothing.
+
+        `tensor` is read-only and valid during the call. With `shared`, `shared.store` gives the packed arrays
+        to the host, which has kernels with equal ones use the same memory: `set_shared` brings them.
+        (`OrtKernelImpl::PrePackWeight`, API 24; of the first 64 inputs.)
+        """
+        return False
+
+    def set_shared(self, index: int, arrays: tuple[NDArray[Any], ...]) -> None:
+        """Called after `prepack` stored arrays: read-only arrays of the same shapes, dtypes and elements, in
+        memory that other kernels may use too; valid until the kernel is released
+        (`OrtKernelImpl::SetSharedPrePackedWeight`, API 24)."""
+        raise NotImplementedError(
+            f"{type(self).__qualname__}.prepack stores weights, but set_shared is not defined"
+        )
 
     def close(self) -> None:
         """Called when the session releases the kernel."""

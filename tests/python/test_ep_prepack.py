@@ -1,0 +1,293 @@
+"""Python kernels that pack their weights, and sessions that share them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from ep_support import model, open_session, registered, run_once
+from onnx import helper
+
+import ort_abi
+from ort_abi import ep
+
+SPEC = (np.float32, [2, 3])
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+W = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+Prepack = Callable[..., Any]
+
+
+def mul(constant: np.ndarray = W) -> bytes:
+    """y = x * w."""
+    node = helper.make_node("Mul", ["x", "w"], ["y"], name="mul1")
+    return model([node], {"x": SPEC}, {"y": SPEC}, {"w": constant})
+
+
+def provider(prepack: Prepack | None, seen: dict[str, list[Any]]) -> type[ep.ExecutionProvider]:
+    """A provider with a Mul whose weight is packed as its negative, flat; `seen` collects what happens."""
+
+    class Mul(ep.Kernel):
+        weight: np.ndarray | None = None
+
+        def set_shared(self, index: int, arrays: tuple[np.ndarray, ...]) -> None:
+            seen.setdefault("shared", []).append(arrays[0].__array_interface__["data"][0])
+            seen.setdefault("writeable", []).append(arrays[0].flags.writeable)
+            self.weight = arrays[0]
+
+        def compute(self, ctx: ep.KernelContext) -> None:
+            x, w = ctx.inputs
+            assert x is not None
+            seen.setdefault("inputs", []).append(w is None)
+            if self.weight is not None:
+                w = -self.weight.reshape(x.shape)
+            ctx.output(0, x.shape)[...] = x * w
+
+        def close(self) -> None:
+            seen.setdefault("kernels", []).append(self)
+
+    if prepack is not None:
+        Mul.prepack = prepack  # type: ignore[method-assign]
+
+    class Packing(ep.ExecutionProvider):
+        name = "PackingExecutionProvider"
+        mul = ep.kernel("Mul", (7, None), types={"T": [np.float32]})(Mul)
+
+    return Packing
+
+
+def pack_privately(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+    if index != 1:
+        return False
+    self.weight = -tensor.reshape(-1)
+    return True
+
+
+def pack_shared(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+    if shared is None:
+        return pack_privately(self, index, tensor, allocator, shared)
+    packed = allocator.empty(tensor.size)
+    np.negative(tensor.reshape(-1), out=packed)
+    shared.store(packed)
+    return True
+
+
+def store_a_copy(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+    if shared is None:
+        return pack_privately(self, index, tensor, allocator, shared)
+    shared.store(np.asfortranarray(-tensor.reshape(3, 2)), np.zeros((0, 4)))  # not contiguous, and empty
+    return True
+
+
+def test_without_prepack_the_input_comes_with_each_run(host: ModuleType) -> None:
+    seen: dict[str, list[Any]] = {}
+    outputs = run_once(host, provider(None, seen), mul(), {"x": X})
+    np.testing.assert_array_equal(outputs[0], X * W)
+    assert seen["inputs"] == [False]
+
+
+def test_packed_privately(host: ModuleType) -> None:
+    """The packed input is None in `compute`, in every host."""
+    seen: dict[str, list[Any]] = {}
+    outputs = run_once(host, provider(pack_privately, seen), mul(), {"x": X})
+    np.testing.assert_array_equal(outputs[0], X * W)
+    assert seen["inputs"] == [True] and "shared" not in seen
+
+
+@pytest.mark.parametrize("prepack", [pack_shared, store_a_copy])
+def test_shared_over_a_container(prepack: Prepack) -> None:
+    """Two sessions use one packed weight, which outlives the first of them and the container's object."""
+    seen: dict[str, list[Any]] = {}
+    cls = provider(prepack, seen)
+    container = ort_abi.PrepackedWeightsContainer()
+    with registered(ort_abi, cls):
+        sessions = [open_shared(cls, mul(), container) for _ in range(2)]
+        other = open_shared(cls, mul(W + 1), container)
+        assert seen["shared"][0] == seen["shared"][1] != seen["shared"][2]
+        assert seen["writeable"] == [False] * 3
+        del container
+        for session in sessions:
+            np.testing.assert_array_equal(session.run(None, {"x": X})[0], X * W)
+            session.close()
+        np.testing.assert_array_equal(other.run(None, {"x": X})[0], X * (W + 1))
+        other.close()
+        del session, sessions, other
+        gc.collect()
+    assert seen["inputs"] == [True] * 3
+
+
+def open_shared(
+    cls: type[ep.ExecutionProvider], data: bytes, container: ort_abi.PrepackedWeightsContainer
+) -> ort_abi.InferenceSession:
+    options = ort_abi.SessionOptions()
+    devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == cls.name]
+    options.add_provider_for_devices(devices, {})
+    return ort_abi.InferenceSession(data, options, fallback=False, prepacked_weights_container=container)
+
+
+def test_without_a_container_ours_shares_nothing() -> None:
+    seen: dict[str, list[Any]] = {}
+    outputs = run_once(ort_abi, provider(pack_shared, seen), mul(), {"x": X})
+    np.testing.assert_array_equal(outputs[0], X * W)
+    assert "shared" not in seen
+
+
+def test_stock_gives_a_cache_and_the_stored_weight() -> None:
+    seen: dict[str, list[Any]] = {}
+    outputs = run_once(onnxruntime, provider(pack_shared, seen), mul(), {"x": X})
+    np.testing.assert_array_equal(outputs[0], X * W)
+    assert len(seen["shared"]) == 1 and seen["inputs"] == [True]
+
+
+def test_a_container_over_a_model_file(tmp_path: Any) -> None:
+    """The CPU provider in C shares what it packs of a model that is read from a path."""
+    weight = np.arange(32, dtype=np.float32).reshape(4, 8)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    specs = {"x": (np.float32, [2, 4])}, {"y": (np.float32, [2, 8])}
+    (tmp_path / "m.onnx").write_bytes(model([node], *specs, {"w": weight}))
+    container = ort_abi.PrepackedWeightsContainer()
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    for _ in range(2):
+        session = ort_abi.InferenceSession(
+            tmp_path / "m.onnx", providers=["CPUExecutionProvider"], prepacked_weights_container=container
+        )
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weight)
+
+
+# ---- what authors do wrong ----
+
+
+def fails(host: ModuleType, prepack: Prepack, message: str) -> None:
+    seen: dict[str, list[Any]] = {}
+    with pytest.raises(Exception, match=message):
+        run_once(host, provider(prepack, seen), mul(), {"x": X})
+    seen.clear()
+    gc.collect()
+    assert ep.live_objects() == 0
+
+
+def test_an_exception_is_an_error_of_the_session(host: ModuleType) -> None:
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        allocator.empty(7)[...] = 1
+        raise ValueError("cannot pack this")
+
+    fails(host, prepack, "PrePackWeight.*ValueError: cannot pack this")
+
+
+def test_an_exception_after_storing(host: ModuleType) -> None:
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        pack_shared(self, index, tensor, allocator, shared)
+        raise ValueError("too late")
+
+    fails(host, prepack, "ValueError: too late")
+
+
+def test_stored_but_not_packed() -> None:
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        shared.store(tensor)
+        return False
+
+    cls = provider(prepack, {})
+    with registered(ort_abi, cls), pytest.raises(ort_abi.errors.EPFail, match="said that it packed nothing"):
+        open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+
+
+def test_stored_without_set_shared() -> None:
+    cls = provider(pack_shared, {})
+    del cls.mul.set_shared  # type: ignore[attr-defined]
+    with registered(ort_abi, cls), pytest.raises(ort_abi.errors.OrtError, match="set_shared is not defined"):
+        open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        (lambda shared, tensor: (shared.store(tensor), shared.store(tensor)), "called already"),
+        (lambda shared, tensor: shared.store(), "needs an array"),
+        (lambda shared, tensor: shared.store(np.array(["a"], object)), "string cannot be packed"),
+    ],
+)
+def test_stored_wrongly(store: Callable[[Any, Any], Any], message: str) -> None:
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        store(shared, tensor)
+        return True
+
+    cls = provider(prepack, {})
+    with registered(ort_abi, cls), pytest.raises(ort_abi.errors.OrtError, match=message):
+        open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+
+
+# ---- what is kept too long ----
+
+
+def test_arrays_that_are_kept_get_their_own_elements(host: ModuleType) -> None:
+    """The tensor, and an array of the allocator that was not stored."""
+    kept: list[np.ndarray] = []
+
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        scratch = allocator.empty((2, 2), np.int32)
+        scratch[...] = 7
+        kept.extend((tensor, scratch))
+        return pack_privately(self, index, tensor, allocator, shared)
+
+    outputs = run_once(host, provider(prepack, {}), mul(), {"x": X})
+    np.testing.assert_array_equal(outputs[0], X * W)
+    np.testing.assert_array_equal(kept[0], W)
+    np.testing.assert_array_equal(kept[1], np.full((2, 2), 7))
+    assert all(array.base is None for array in kept)
+
+
+@pytest.mark.parametrize("what", ["tensor", "allocator"])
+def test_views_that_are_kept_are_an_error(host: ModuleType, what: str) -> None:
+    kept: list[np.ndarray] = []
+
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        array = tensor if what == "tensor" else allocator.empty((2, 3))
+        kept.append(array[:1])
+        return pack_privately(self, index, tensor, allocator, shared)
+
+    fails(host, prepack, "a view of (the weight that is input 1|an array of the allocator) was kept")
+
+
+def test_shared_arrays_that_are_kept_get_their_own_elements() -> None:
+    """The kernel object outlives its session, and so does what it was given."""
+    seen: dict[str, list[Any]] = {}
+    cls = provider(pack_shared, seen)
+    with registered(ort_abi, cls):
+        session = open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+        session.close()
+        del session
+        gc.collect()
+    weight = seen["kernels"][0].weight
+    assert weight.base is None
+    np.testing.assert_array_equal(weight, -W.reshape(-1))
+
+
+def test_what_is_valid_only_during_prepack(host: ModuleType) -> None:
+    later: list[Any] = []
+
+    def prepack(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+        later.extend((allocator, shared))
+        return False
+
+    run_once(host, provider(prepack, {}), mul(), {"x": X})
+    with pytest.raises(RuntimeError, match="only during prepack"):
+        later[0].empty(1)
+    if later[1] is not None:
+        with pytest.raises(RuntimeError, match="only during prepack"):
+            later[1].store(W)
+
+
+def test_prepacking_can_be_disabled(host: ModuleType) -> None:
+    seen: dict[str, list[Any]] = {}
+    cls = provider(pack_privately, seen)
+    with registered(host, cls):
+        session = open_session(host, cls, mul(), config={"session.disable_prepacking": "1"})
+        np.testing.assert_array_equal(np.array(session.run(None, {"x": X})[0]), X * W)
+        assert seen["inputs"] == [False]
+        del session
+        gc.collect()
