@@ -145,7 +145,7 @@ static void test_host_memory_is_kept_for_streams(void) {
   open_env();
   Device device = plug("virtual");
   OrtSession* session = session_on(&device, model);
-  device.control->reads_late = true;
+  device.control->reads_late = 1;
   device.control->max_delay_us = 500;
   for (int run = 0; run < 20; run++) CHECK_RUN(session, model, (float)run / 8);
   api()->ReleaseSession(session);
