@@ -138,6 +138,16 @@ static void ORT_API_CALL compute_v1(void* kernel, OrtKernelContext* context) {
 static OrtStatus* ORT_API_CALL compute_v2(void* kernel, OrtKernelContext* context) {
   return compute(kernel, context);
 }
+/* output = the element type that the operator is declared for */
+static OrtStatus* ORT_API_CALL compute_kind(void* base, OrtKernelContext* context) {
+  const Kernel* kernel = base;
+  OrtValue* output = NULL;
+  void* out = NULL;
+  TRY(kernel->api->KernelContext_GetOutput(context, 0, NULL, 0, &output));
+  TRY(kernel->api->GetTensorMutableData(output, &out));
+  *(int64_t*)out = (int64_t)kernel->op->inputs[0];
+  return NULL;
+}
 static OrtStatus* ORT_API_CALL compute_fails(void* kernel, OrtKernelContext* context) {
   (void)context;
   return ((Kernel*)kernel)->api->CreateStatus(ORT_EP_FAIL, "today it does not want to");
@@ -192,6 +202,8 @@ static OrtStatus* ORT_API_CALL infer_shape(const OrtCustomOp* op, OrtShapeInferC
 static const Op ops[] = {
     {{BASE(14), V1}, "Twice", NULL, {FLOAT}, FLOAT, REQUIRED, 1},
     {{BASE(OP_VERSION), V2}, "Twice", NULL, {INT64}, INT64, REQUIRED, 1},
+    {{BASE(OP_VERSION), V1, .KernelComputeV2 = compute_kind}, "Kind", NULL, {FLOAT}, INT64, REQUIRED, 1},
+    {{BASE(OP_VERSION), V1, .KernelComputeV2 = compute_kind}, "Kind", NULL, {INT64}, INT64, REQUIRED, 1},
     {{BASE(OP_VERSION), V2}, "Same", NULL, {ANY}, ANY, REQUIRED, 1},
     {{BASE(OP_VERSION), V2}, "Sum", NULL, {FLOAT}, FLOAT, VARIADIC, 1},
     {{BASE(OP_VERSION), V2}, "Biased", NULL, {FLOAT, FLOAT}, FLOAT, OPTIONAL, 2},
