@@ -21,8 +21,7 @@ def make_ffi() -> FFI:
     ffi = FFI()
     ffi.cdef(emit_py.cdef(native_build.HEADERS, BRIDGE))
     includes = ['#include "ort_abi_host.h"']
-    if (BRIDGE / "bridge.h").exists():
-        includes.append('#include "bridge/bridge.h"')
+    includes += [f'#include "bridge/{path.name}"' for path in sorted(BRIDGE.glob("*.h"))]
     ffi.set_source(MODULE, "\n".join(includes), source_extension=".c")
     return ffi
 

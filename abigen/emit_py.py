@@ -28,12 +28,11 @@ ENUM_DOCS = {
 def native_text(headers: list[Path], bridge: Path) -> str:
     """The declarations behind the native module: the public headers and the bridge's own part of it.
 
-    The bridge's part is what stands between `/* cdef begin */` and `/* cdef end */` in its `bridge.h`.
+    The bridge's part is what stands between `/* cdef begin */` and `/* cdef end */` in its headers.
     """
     texts = [path.read_text(encoding="utf-8") for path in headers]
-    bridge_h = bridge / "bridge.h"
-    if bridge_h.exists():
-        texts += _CDEF_PART.findall(bridge_h.read_text(encoding="utf-8"))
+    for path in sorted(bridge.glob("*.h")):
+        texts += _CDEF_PART.findall(path.read_text(encoding="utf-8"))
     return "\n".join(texts)
 
 

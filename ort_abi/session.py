@@ -28,12 +28,12 @@ from ort_abi._lib import (
     take_text,
     text,
 )
+from ort_abi._session_run import Runner
 from ort_abi.assignment import OrtEpAssignedSubgraph, PlanStep, read_assigned_subgraphs, read_plan
 from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import Provider, RunOptions, SessionOptions
-from ort_abi.prepacked import PrepackedWeightsContainer
 from ort_abi.value import OrtValue, owned, tensor_over, to_array, type_text
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
@@ -90,7 +90,6 @@ class InferenceSession:
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
         *,
         fallback: bool = True,
-        prepacked_weights_container: PrepackedWeightsContainer | None = None,
         **kwargs: Any,
     ) -> None:
         """Loads a model and places its nodes: on `providers` in their order, or on those of the options.
@@ -99,8 +98,7 @@ class InferenceSession:
         `provider_options` may hold the options. Nodes that no provider takes go to `CPUExecutionProvider` and
         then, if the `onnx` package is installed, to its reference implementation, unless `fallback` is False
         or the session config entry `session.disable_cpu_ep_fallback` is "1". The `onnx` package also infers
-        shapes first, unless `session.ort_abi_shape_inference` is "0". With a
-        `prepacked_weights_container` the session shares packed weights with the container's other sessions.
+        shapes first, unless `session.ort_abi_shape_inference` is "0".
 
         Raises TypeError and ValueError for wrong arguments, and an `errors.OrtError` that names what the host
         could not do: read the model, load it, find a provider for a node.
@@ -110,7 +108,6 @@ class InferenceSession:
             raise TypeError(f"InferenceSession has no argument {', '.join(sorted(unknown))}")
         if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
             raise TypeError(f"a model is a path or bytes, not {type(path_or_bytes).__name__}")
-        self._container = prepacked_weights_container
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._providers = list(_chosen_providers(self._options, providers, provider_options))
         self._handle: Handle | None = self._load(path_or_bytes, fallback)
@@ -118,7 +115,7 @@ class InferenceSession:
         self._inputs = self._node_args("Input")
         self._outputs = self._node_args("Output")
         self._output_names = tuple(arg.name for arg in self._outputs)
-        self._kept_names: dict[tuple[str, ...], tuple[CData, list[CData]]] = {}
+        self._runners: dict[tuple[tuple[str, ...], tuple[str, ...] | None], Runner] = {}
         self._required = [arg.name for arg in self._inputs if not arg.type.startswith("optional")]
 
     def _load(self, model: str | bytes | os.PathLike[str], fallback: bool) -> Handle:
@@ -169,14 +166,7 @@ class InferenceSession:
         make = api.CreateSession
         if data is not None:
             make, source = api.CreateSessionFromArray, (ffi.from_buffer(data), len(data))
-        arguments: tuple[Any, ...] = (environment.pointer, *source, options.pointer)
-        if self._container is not None:
-            make = (
-                api.CreateSessionWithPrepackedWeightsContainer
-                if data is None
-                else api.CreateSessionFromArrayWithPrepackedWeightsContainer
-            )
-            arguments = (*arguments, self._container.pointer)
+        arguments = (environment.pointer, *source, options.pointer)
         return create("OrtSession", api.ReleaseSession, make, *arguments, parents=parents)
 
     def _add_provider(self, provider: Provider) -> None:
@@ -222,6 +212,11 @@ class InferenceSession:
         missing inputs, TypeError for what is no array, `errors.InvalidArgument` for wrong names, types and
         shapes.
         """
+        session = self._session()
+        if run_options is None:
+            outputs = self._runner(output_names, input_feed).run(session, input_feed)
+            if outputs is not None:
+                return outputs
         return [
             None if handle is None else to_array(handle)
             for handle in self._run(output_names, input_feed, run_options)
@@ -244,38 +239,49 @@ class InferenceSession:
         run_options: RunOptions | None,
     ) -> list[Handle | None]:
         session = self._session()
-        missing = [name for name in self._required if name not in input_feed]
-        if missing:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
-        in_names = self._c_names(tuple(input_feed), "an input's name")
-        out_names = self._c_names(
-            tuple(output_names) if output_names else self._output_names, "an output's name"
-        )
-        outputs = ffi.new("OrtValue*[]", len(out_names))
+        names = self._runner(output_names, input_feed).names
+        outputs = ffi.new("OrtValue*[]", names.num_outputs)
         options = NULL if run_options is None else run_options.pointer
         made: list[CData] = []
         alive: list[object] = []
         try:
             inputs = ffi.new("const OrtValue*[]", [_input(*item, made, alive) for item in input_feed.items()])
-            counts = len(in_names), len(out_names)
-            check(_run(session.pointer, options, in_names, inputs, counts[0], out_names, counts[1], outputs))
+            if len(inputs) != names.num_inputs:
+                raise RuntimeError("the input feed has changed during the call")
+            check(
+                _run(
+                    session.pointer,
+                    options,
+                    names.inputs,
+                    inputs,
+                    names.num_inputs,
+                    names.outputs,
+                    names.num_outputs,
+                    outputs,
+                )
+            )
         finally:
             for pointer in made:
                 _release_value(pointer)
         return [
             None if pointer == NULL else owned(pointer, session)
-            for pointer in ffi.unpack(outputs, len(out_names))
+            for pointer in ffi.unpack(outputs, names.num_outputs)
         ]
 
-    def _c_names(self, names: tuple[str, ...], what: str) -> CData:
-        """Names as C has them, kept for the next run."""
-        found = self._kept_names.get(names)
-        if found is None:
-            array, strings = c_strings([encode(name, what) for name in names])
-            if len(self._kept_names) >= _MAX_KEPT_NAMES:
-                self._kept_names.clear()
-            found = self._kept_names[names] = (array, strings)
-        return found[0]
+    def _runner(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Runner:
+        """What runs with these names have in common, kept for the next one."""
+        key = (tuple(input_feed), tuple(output_names) if output_names else None)
+        runner = self._runners.get(key)
+        if runner is None:
+            missing = [name for name in self._required if name not in input_feed]
+            if missing:
+                given = list(input_feed)
+                raise ValueError(f"Required inputs ({missing}) are missing from input feed ({given}).")
+            runner = Runner(key[0], key[1] or self._output_names)
+            if len(self._runners) >= _MAX_KEPT_NAMES:
+                self._runners.clear()
+            self._runners[key] = runner
+        return runner
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound ahead of runs (`CreateIoBinding`, API 5)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,10 @@ from ort_abi._tensor import fill_strings, read_strings
 from ort_abi.device import OrtDevice, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
 from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, ValueType, read_type
 
-if TYPE_CHECKING:
-    from ort_abi.stream import OrtSyncStream
-
 __all__ = ["OrtValue", "copy_tensors"]
 
 _cpu_memory_handle = create("OrtMemoryInfo", api.ReleaseMemoryInfo, api.CreateCpuMemoryInfo, 0, 0)
-_cpu_memory: CData = _cpu_memory_handle.pointer
+cpu_memory: CData = _cpu_memory_handle.pointer
 
 
 def _default_allocator_memory() -> CData:
@@ -30,7 +27,7 @@ def _default_allocator_memory() -> CData:
     return out[0]
 
 
-_default_memory: CData = _default_allocator_memory()
+default_memory: CData = _default_allocator_memory()
 
 # Slots that every run calls: reading one from the table makes an object.
 _create_over: CData = api.CreateTensorWithDataAsOrtValue
@@ -40,7 +37,7 @@ _memory_info: CData = api.GetTensorMemoryInfo
 _release: CData = api.ReleaseValue
 
 # Element types by dtype, of dtypes whose elements a tensor has in the same form.
-_flat_types: dict[np.dtype[Any], int] = {}
+flat_types: dict[np.dtype[Any], int] = {}
 
 # Where ONNX's name of an element type is not NumPy's name without underscores.
 _ONNX_NAMES = {
@@ -89,7 +86,7 @@ def tensor_over(array: NDArray[Any]) -> tuple[CData, object]:
     C-contiguous, not in native byte order, of strings or of a type below a byte. Raises TypeError for a dtype
     that ONNX lacks.
     """
-    element_type = _flat_types.get(array.dtype)
+    element_type = flat_types.get(array.dtype)
     if element_type is None:
         return _tensor_of_other_type(array)
     if not array.flags.c_contiguous:
@@ -100,7 +97,7 @@ def tensor_over(array: NDArray[Any]) -> tuple[CData, object]:
 def _tensor_over(memory: NDArray[Any], shape: tuple[int, ...], element_type: int) -> tuple[CData, object]:
     buffer, out = ffi.from_buffer(memory), ffi.new("OrtValue**")
     dims = ffi.new("int64_t[]", shape)
-    check(_create_over(_cpu_memory, buffer, memory.nbytes, dims, len(shape), element_type, out))
+    check(_create_over(cpu_memory, buffer, memory.nbytes, dims, len(shape), element_type, out))
     return out[0], buffer
 
 
@@ -116,7 +113,7 @@ def _tensor_of_other_type(array: NDArray[Any]) -> tuple[CData, object]:
         array = array.astype(dtype.newbyteorder("="))
     if dtypes.is_packed(element_type):
         return _tensor_over(dtypes.pack(array, element_type), array.shape, element_type)
-    _flat_types[array.dtype] = element_type
+    flat_types[array.dtype] = element_type
     return tensor_over(array)
 
 
@@ -145,7 +142,7 @@ def owned(pointer: CData, session: Handle) -> Handle:
     """
     out = ffi.new("const OrtMemoryInfo**")
     status = _memory_info(pointer, out)
-    if status == NULL and out[0] == _default_memory:
+    if status == NULL and out[0] == default_memory:
         return Handle(pointer, _release)
     api.ReleaseStatus(status)
     return Handle(pointer, _release, session)
@@ -198,7 +195,7 @@ def _memory_of(pointer: CData) -> CData:
 
 def _in_host_memory(pointer: CData) -> bool:
     memory = _memory_of(pointer)
-    if memory == _default_memory:
+    if memory == default_memory:
         return True
     kind = ffi.new("OrtMemoryInfoDeviceType*")
     api.MemoryInfoGetDeviceType(memory, kind)
@@ -213,21 +210,28 @@ def _new_tensor(allocator: CData, shape: Sequence[int], element_type: int, *pare
     return create("OrtValue", api.ReleaseValue, api.CreateTensorAsOrtValue, *arguments, parents=parents)
 
 
-def _copy(sources: list[CData], targets: list[CData], stream: CData = NULL) -> None:
+def _copy(sources: list[CData], targets: list[CData]) -> None:
     src, dst = ffi.new("const OrtValue*[]", sources), ffi.new("OrtValue*[]", targets)
-    check(api.CopyTensors(env.environment().pointer, src, dst, stream, len(sources)))
+    check(api.CopyTensors(env.environment().pointer, src, dst, NULL, len(sources)))
 
 
-def _new_on(memory: OrtMemoryInfo, shape: Sequence[int], element_type: int) -> OrtValue:
-    """A tensor from the shared allocator of a memory. *keeps alive* the environment."""
-    handle = _new_tensor(env.shared_allocator(memory), shape, element_type, env.environment())
-    env.track(handle)
-    return OrtValue(handle)
+def _allocator_of(memory: OrtMemoryInfo) -> CData:
+    out = ffi.new("OrtAllocator**")
+    check(api.GetSharedAllocator(env.environment().pointer, memory._handle.pointer, out))
+    return out[0]
 
 
-def device_for(device: str | OrtDevice, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-    """A device as users name it."""
-    return device if isinstance(device, OrtDevice) else OrtDevice.make(device, device_id, vendor_id)
+def _allocator_on(device: OrtDevice) -> CData:
+    """The shared allocator of the first EP device that has memory there (`GetSharedAllocator`, API 23)."""
+    for ep_device in env.get_ep_devices():
+        memory = ep_device.memory_info(device.device_mem_type())
+        if memory is None or (memory.device_type, memory.id) != (device.device_type(), device.device_id()):
+            continue
+        if device.device_vendor_id() in (0, memory.device_vendor_id):
+            allocator = _allocator_of(memory)
+            if allocator != NULL:
+                return allocator
+    raise errors.NotFound(f"no registered execution provider has memory on {device}")
 
 
 class OrtValue:
@@ -241,22 +245,21 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(
-        numpy_obj: NDArray[Any], device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
+        numpy_obj: NDArray[Any], device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
         """A tensor with an array's elements: on the CPU over its memory without a copy (if that is writable,
         for the tensor is), elsewhere a copy.
 
-        `device_type` is a name ("gpu", "npu", ...), or an `OrtDevice`. Raises TypeError for a dtype that ONNX
-        lacks, `errors.NotFound` if no registered provider has memory on the device.
+        Raises TypeError for a dtype that ONNX lacks.
         """
         array = np.asarray(numpy_obj)
         pointer, memory = tensor_over(array if array.flags.writeable else array.copy())
         value = OrtValue(Handle(pointer, api.ReleaseValue, memory))
-        device = device_for(device_type, device_id, vendor_id)
+        device = OrtDevice.make(device_type, device_id, vendor_id)
         if device.is_cpu():
             return value
         element_type, shape = describe(pointer)
-        on_device = _new_on(env.memory_on(device), shape, element_type)
+        on_device = OrtValue(_new_tensor(_allocator_on(device), shape, element_type, env.environment()))
         copy_tensors([value], [on_device])
         return on_device
 
@@ -277,27 +280,28 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int],
         element_type: Any = np.float32,
-        device_type: str | OrtDevice = "cpu",
+        device_type: str = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """A tensor whose elements are not set. `element_type`: a dtype or a number of `TensorProto.DataType`.
 
-        With a `memory_info` (from `OrtEpDevice.memory_info`) the other arguments say nothing: so is
-        host-accessible memory allocated. Raises TypeError for an unknown type, `errors.NotFound` if no
-        provider has memory on the device.
+        Raises TypeError for an unknown type, `errors.NotFound` if no provider has memory on the device.
         """
         if isinstance(element_type, int):
             number = _FROM_PROTO.get(element_type, element_type)
         else:
             number = dtypes.to_onnx(element_type)
         if memory_info is not None:
-            return _new_on(memory_info, shape, number)
-        device = device_for(device_type, device_id, vendor_id)
+            allocator = _allocator_of(memory_info)
+            if allocator == NULL:
+                raise errors.NotFound(f"there is no shared allocator for {memory_info}")
+            return OrtValue(_new_tensor(allocator, shape, number, env.environment()))
+        device = OrtDevice.make(device_type, device_id, vendor_id)
         if device.is_cpu():
             return OrtValue(_new_tensor(default_allocator, shape, number))
-        return _new_on(env.memory_on(device), shape, number)
+        return OrtValue(_new_tensor(_allocator_on(device), shape, number, env.environment()))
 
     @staticmethod
     def from_dlpack(data: Any) -> OrtValue:
@@ -326,11 +330,6 @@ class OrtValue:
         what is no tensor.
         """
         return to_array(self._handle)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """For `numpy.asarray(value)`."""
-        array = self.numpy()
-        return np.array(array, dtype) if copy else np.asarray(array, dtype)
 
     def shape(self) -> list[int]:
         """The tensor's dimensions."""
@@ -405,17 +404,12 @@ class OrtValue:
         return f"OrtValue({self.data_type()}, shape={self.shape()}, device={self.device_name()!r})"
 
 
-def copy_tensors(
-    src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: OrtSyncStream | None = None
-) -> None:
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: None = None) -> None:
     """Copies tensors, within a device or between devices (`CopyTensors`, API 23).
 
-    All sources are on one device, all targets on one. With a stream the copies may go on after the call: keep
-    the values until the stream has been waited for. Raises ValueError if the counts differ, an
-    `errors.OrtError` for tensors that nobody can copy.
+    All sources are on one device, all targets on one. Raises ValueError if the counts differ.
     """
     if len(src) != len(dst):
         raise ValueError(f"{len(src)} sources cannot be copied to {len(dst)} targets")
     if src:
-        on = NULL if stream is None else stream.pointer
-        _copy([value.pointer for value in src], [value.pointer for value in dst], on)
+        _copy([value.pointer for value in src], [value.pointer for value in dst])

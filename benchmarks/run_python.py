@@ -1,0 +1,167 @@
+"""Measures what Python costs around a run, and a provider in Python around its NumPy calls.
+
+`python benchmarks/run_python.py [--json]`
+
+Both hosts are in one process, ours from the installed `ort_abi`, and take turns; every number is the best of
+many. The plugin is samples/c_plugin, the provider in Python the class below, in both hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper
+
+import ort_abi
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from run_overhead import ROOT, compile_c
+
+NODES = 100
+LARGE = 1 << 20  # floats: 4 MB
+HOSTS: dict[str, ModuleType] = {"ours": ort_abi, "stock": onnxruntime}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured quantity beside what it is compared with; `aim` is the ratio to stay under."""
+
+    what: str
+    unit: str
+    ours: float
+    other: float
+    against: str
+    aim: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours divided by the other."""
+        return self.ours / self.other
+
+
+class AddProvider(ort_abi.ep.ExecutionProvider):
+    """The least that a provider in Python can be."""
+
+    name, vendor = "BenchmarkExecutionProvider", "ort-abi"
+
+    @ort_abi.ep.kernel("Add", (7, None), types={"T": [np.float32]})
+    class Add(ort_abi.ep.Kernel):
+        """Writes straight into the host's memory."""
+
+        def compute(self, ctx: ort_abi.ep.KernelContext) -> None:
+            """y = a + b, of one shape."""
+            a, b = ctx.inputs
+            assert a is not None and b is not None
+            np.add(a, b, out=ctx.output(0, a.shape))
+
+
+def adds(nodes: int, size: int) -> bytes:
+    """A chain of Add nodes: y = x + b + b + ..."""
+    names = ["x", *(f"t{index}" for index in range(1, nodes)), "y"]
+    chain = [helper.make_node("Add", [names[i], "b"], [names[i + 1]]) for i in range(nodes)]
+    x, b, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xby")
+    graph = helper.make_graph(chain, "adds", [x, b], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+def relu() -> bytes:
+    """One Relu node on four floats."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "one_node", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+def session(host: ModuleType, model: bytes, provider: str) -> Any:
+    """A session with every node on `provider`."""
+    options = host.SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options.add_provider_for_devices([d for d in host.get_ep_devices() if d.ep_name == provider], {})
+    return host.InferenceSession(model, options)
+
+
+def best(calls: dict[str, Callable[[], object]], repeat: int, rounds: int) -> dict[str, float]:
+    """The least microseconds a call of each, in turns: `rounds` times `repeat` calls."""
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(rounds):
+        for name, call in calls.items():
+            call()
+            start = time.perf_counter_ns()
+            for _ in range(repeat):
+                call()
+            least[name] = min(least[name], (time.perf_counter_ns() - start) / repeat / 1e3)
+    return least
+
+
+def of_a_run(folder: Path) -> Row:
+    """`session.run` of one node of a plugin in C."""
+    plugin = compile_c(ROOT / "samples/c_plugin/c_plugin.c", folder / "libc_plugin.so", "-shared", "-fPIC")
+    feed = {"x": np.ones(4, np.float32)}
+    calls: dict[str, Callable[[], object]] = {}
+    for name, host in HOSTS.items():
+        host.register_execution_provider_library("benchmark", str(plugin))
+        one = session(host, relu(), "SampleCExecutionProvider")
+        calls[name] = lambda one=one: one.run(None, feed)  # type: ignore[misc]
+    times = best(calls, 200, 50)
+    return Row("session.run, one node in C", "us", times["ours"], times["stock"], "stock", 1.0)
+
+
+def of_a_node() -> list[Row]:
+    """What a host and the bridge add to each Python node on tiny tensors, and to one on large ones."""
+    small, large = np.ones(4, np.float32), np.ones(LARGE, np.float32)
+    out = np.empty_like(small)
+
+    def numpy_nodes() -> None:
+        for _ in range(NODES):
+            np.add(small, small, out=out)
+
+    tiny: dict[str, Callable[[], object]] = {"numpy": numpy_nodes}
+    big: dict[str, Callable[[], object]] = {"numpy": lambda: np.add(large, large)}
+    for name, host in HOSTS.items():
+        ort_abi.ep.register_with(host, AddProvider)
+        many = session(host, adds(NODES, 4), AddProvider.name)
+        one = session(host, adds(1, LARGE), AddProvider.name)
+        feed, large_feed = {"x": small, "b": small.copy()}, {"x": large, "b": large.copy()}
+        tiny[name] = lambda many=many, feed=feed: many.run(None, feed)  # type: ignore[misc]
+        big[name] = lambda one=one, feed=large_feed: one.run(None, feed)  # type: ignore[misc]
+    tinies, bigs = best(tiny, 5, 100), best(big, 5, 60)
+    added = {name: (tinies[name] - tinies["numpy"]) / NODES for name in HOSTS}
+    return [
+        Row("added to a Python node", "us", added["ours"], added["stock"], "stock", 1.0),
+        Row("added to a Python node", "us", added["ours"], 1.5, "aim", 1.0),
+        Row("run of a 4 MB Python node", "us", bigs["ours"], bigs["stock"], "stock", 1.0),
+        Row("run of a 4 MB Python node", "us", bigs["ours"], bigs["numpy"], "NumPy", 1.05),
+    ]
+
+
+def main() -> int:
+    """Prints the table; the exit status is 1 if a ratio misses its aim."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [of_a_run(Path(folder)), *of_a_node()]
+    if arguments.json:
+        print(json.dumps([{**asdict(row), "ratio": row.ratio} for row in rows]))
+    else:
+        for row in rows:
+            mark = "" if row.ratio < row.aim else "  missed"
+            numbers = f"{row.ours:8.2f} {row.unit}, {row.against} {row.other:8.2f} {row.unit}"
+            print(f"{row.what:28} {numbers:34} {row.ratio:6.3f} < {row.aim}{mark}")
+    return 0 if all(row.ratio < row.aim for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
