@@ -24,7 +24,7 @@ def build_program(source: Path, library_dir: Path, program: Path, sanitize: str 
     if source.name.startswith("unit_"):
         command += map(str, sorted((library_dir / "obj").rglob("*.o")))
     else:
-        command += [f"-L{library_dir}", "-lort_abi", f"-Wl,-rpath,{library_dir}"]
+        command += [f"-L{library_dir}", "-lort_abi", f"-Wl,-rpath,{library_dir}", "-rdynamic"]
     done = subprocess.run([*command, *native_build.LIBS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
 
