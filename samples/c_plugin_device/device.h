@@ -10,6 +10,7 @@
  *   stream.c   streams and notifications
  *   transfer.c copies between host and device
  *   ep.c       the EP: claims Add, Mul and Relu, launches them on streams
+ *   capture.c  graphs: the launches of one run, recorded and replayed
  *   factory.c  the factory and what the library exports
  */
 #ifndef VIRTUAL_DEVICE_H
@@ -95,7 +96,41 @@ void flush_all_streams(Factory* factory);
 OrtStatus* transfer_create(Factory* factory, OrtDataTransferImpl** transfer);
 
 /* ---- ep.c ---- */
+
+typedef enum Op { OP_ADD, OP_MUL, OP_RELU, OP_COUNT } Op;
+
+/* An op on addresses of the device. */
+typedef struct Launch {
+  Task task;
+  Op op;
+  float* out;
+  const float *a, *b;
+  size_t count, a_step, b_step; /* a step of 0 repeats a single element */
+} Launch;
+/* Runs a copy of `launch` on the stream, or at once when that is NULL. */
+OrtStatus* launch_start(const Factory* factory, const Launch* launch, Stream* stream);
 OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp** ep);
 void ep_release(OrtEp* ep);
+
+/* ---- capture.c ---- */
+
+typedef struct Graph Graph;
+
+/* The graphs of one EP. One run at a time. */
+typedef struct Capture {
+  const Factory* factory;
+  Graph* graphs;
+  Graph* recording; /* by the run that goes on; NULL: none */
+} Capture;
+/* A run of the graph begins: the first one only warms up, the second is recorded. */
+OrtStatus* capture_begin(Capture* capture, int id);
+/* True when the launch was recorded, and not to be started now. */
+OrtStatus* capture_launch(Capture* capture, const Launch* launch, Stream* stream, bool* is_recorded);
+void capture_abort(Capture* capture);     /* the run failed: what it recorded is no graph */
+OrtStatus* capture_end(Capture* capture); /* what was recorded is a graph now, and runs */
+bool capture_has(const Capture* capture, int id);
+OrtStatus* capture_replay(Capture* capture, int id); /* returns when the work is done */
+void capture_drop(Capture* capture, int id);
+void capture_close(Capture* capture);
 
 #endif

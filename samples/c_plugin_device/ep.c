@@ -6,21 +6,25 @@
 
 #include "device.h"
 
-#define MAX_RANK 8
+#define MAX_RANK    8
+#define CAPTURE_API 26 /* older hosts do not know of graphs */
 
-typedef enum Op { OP_ADD, OP_MUL, OP_RELU, OP_COUNT } Op;
 static const char* const op_names[OP_COUNT] = {"Add", "Mul", "Relu"};
 
 typedef struct Ep {
   OrtEp base;
   Factory* factory;
   bool wanted[OP_COUNT]; /* the option "ops" may leave some to others */
+  bool captures; /* the option "graph_capture": "all", or "shapes" when CPU nodes may be beside ours */
+  OrtGraphCaptureNodeAssignmentPolicy policy;
+  Capture capture;
 } Ep;
 
 /* What Compile makes of one node. Never changed afterwards: runs on several threads share it. */
 typedef struct Program {
   OrtNodeComputeInfo base;
   Factory* factory;
+  Capture* capture; /* of the EP */
   Op op;
   size_t inputs[2]; /* which input of the fused node each operand is */
 } Program;
@@ -31,14 +35,6 @@ typedef struct Operand {
   int64_t dims[MAX_RANK];
 } Operand;
 
-typedef struct Launch {
-  Task task;
-  Op op;
-  float* out;
-  const float *a, *b;
-  size_t count, a_step, b_step; /* a step of 0 repeats a single element */
-} Launch;
-
 /* ---- Running ---- */
 
 static void run_launch(Task* task) {
@@ -48,6 +44,17 @@ static void run_launch(Task* task) {
     launch->out[i] = launch->op == OP_ADD ? a + b : launch->op == OP_MUL ? a * b : a < 0 ? 0 : a;
   }
   free(launch);
+}
+
+OrtStatus* launch_start(const Factory* factory, const Launch* launch, Stream* stream) {
+  Launch* own = malloc(sizeof *own);
+  if (own == NULL) return fail(factory, ORT_FAIL, "no memory for a launch");
+  *own = *launch;
+  if (stream != NULL)
+    stream_enqueue(stream, &own->task);
+  else
+    run_launch(&own->task);
+  return NULL;
 }
 
 static OrtStatus* read_operand(Factory* factory, const OrtKernelContext* context, size_t index,
@@ -83,7 +90,7 @@ static OrtStatus* ORT_API_CALL program_compute(OrtNodeComputeInfo* this_ptr, voi
   OrtValue* output = NULL;
   void *out = NULL, *handle = NULL;
   (void)state;
-  if (status != NULL) return status;
+  if (status != NULL) goto done;
   TRY(read_operand(factory, context, program->inputs[0], &a));
   TRY(read_operand(factory, context, program->inputs[1], &b));
   if (a.count != b.count && a.count != 1 && b.count != 1)
@@ -95,21 +102,18 @@ static OrtStatus* ORT_API_CALL program_compute(OrtNodeComputeInfo* this_ptr, voi
   if (shape->count == 0) goto done;
   TRY(api->GetTensorMutableData(output, &out));
   TRY(api->KernelContext_GetGPUComputeStream(context, &handle));
-  Launch* launch = malloc(sizeof *launch);
-  if (launch == NULL) TRY(fail(factory, ORT_FAIL, "no memory for a launch"));
-  *launch = (Launch){
+  Launch launch = {
       {run_launch, NULL}, program->op, (float*)memory_alias(factory, out), a.data, b.data, shape->count,
       a.count != 1,       b.count != 1};
-  control.launches++;
-  if (launch->out == NULL) {
-    free(launch);
+  if (launch.out == NULL)
     TRY(fail(factory, ORT_EP_FAIL, "the output of a node is not in the device's memory"));
-  } else if (handle != NULL) {
-    stream_enqueue(handle, &launch->task);
-  } else {
-    run_launch(&launch->task);
-  }
+  bool is_recorded = false;
+  TRY(capture_launch(program->capture, &launch, handle, &is_recorded));
+  if (is_recorded) goto done;
+  control.launches++;
+  TRY(launch_start(factory, &launch, handle));
 done:
+  if (status != NULL) capture_abort(program->capture);
   return status;
 }
 
@@ -213,7 +217,7 @@ done:
   return status;
 }
 
-static OrtStatus* compile_program(const Ep* ep, const OrtGraph* graph, const OrtNode* fused_node,
+static OrtStatus* compile_program(Ep* ep, const OrtGraph* graph, const OrtNode* fused_node,
                                   OrtNodeComputeInfo** out) {
   const OrtApi* api = ep->factory->api;
   OrtStatus* status = NULL;
@@ -232,6 +236,7 @@ static OrtStatus* compile_program(const Ep* ep, const OrtGraph* graph, const Ort
   for (size_t i = 0; i < 2; i++)
     TRY(find_input(ep->factory, fused_node, operands[i < count ? i : 0], &program->inputs[i]));
   program->factory = ep->factory;
+  program->capture = &ep->capture;
   program->base.ort_version_supported = ep->factory->api_version;
   program->base.CreateState = program_create_state;
   program->base.Compute = program_compute;
@@ -256,7 +261,7 @@ static void ORT_API_CALL ep_release_compute_infos(OrtEp* this_ptr, OrtNodeComput
 static OrtStatus* ORT_API_CALL ep_compile(OrtEp* this_ptr, const OrtGraph** graphs,
                                           const OrtNode** fused_nodes, size_t count,
                                           OrtNodeComputeInfo** infos, OrtNode** ep_context_nodes) {
-  const Ep* ep = (const Ep*)this_ptr;
+  Ep* ep = (Ep*)this_ptr;
   OrtStatus* status = asked_to_fail(ep->factory, "Compile");
   (void)ep_context_nodes; /* we have no compiled form to save */
   for (size_t i = 0; i < count && status == NULL; i++)
@@ -272,18 +277,63 @@ static const char* ORT_API_CALL ep_get_name(const OrtEp* this_ptr) {
   return EP_NAME;
 }
 
+/* Which graph the run is, from its options; -1: none. */
+static int graph_of_run(const Ep* ep, const OrtRunOptions* run_options) {
+  if (!ep->captures) return -1;
+  const char* text = ep->factory->api->GetRunConfigEntry(run_options, "gpu_graph_id");
+  return text != NULL ? atoi(text) : 0;
+}
+
 static OrtStatus* ORT_API_CALL ep_on_run_start(OrtEp* this_ptr, const OrtRunOptions* run_options) {
-  (void)run_options;
+  Ep* ep = (Ep*)this_ptr;
+  OrtStatus* status = asked_to_fail(ep->factory, "OnRunStart");
+  int id = graph_of_run(ep, run_options);
   control.run_starts++;
-  return asked_to_fail(((Ep*)this_ptr)->factory, "OnRunStart");
+  return status == NULL && id >= 0 ? capture_begin(&ep->capture, id) : status;
 }
 
 static OrtStatus* ORT_API_CALL ep_on_run_end(OrtEp* this_ptr, const OrtRunOptions* run_options,
                                              bool sync_stream) {
+  Ep* ep = (Ep*)this_ptr;
   (void)run_options;
   (void)sync_stream;
-  return asked_to_fail(((Ep*)this_ptr)->factory, "OnRunEnd");
+  OrtStatus* status = asked_to_fail(ep->factory, "OnRunEnd");
+  if (status != NULL) capture_abort(&ep->capture);
+  OrtStatus* end_status = capture_end(&ep->capture);
+  return status != NULL ? status : end_status;
 }
+
+/* ---- Graphs (API 26) ---- */
+
+static bool ORT_API_CALL ep_is_graph_capture_enabled(const OrtEp* this_ptr) {
+  return ((const Ep*)this_ptr)->captures;
+}
+
+static bool ORT_API_CALL ep_is_graph_captured(const OrtEp* this_ptr, int graph_annotation_id) {
+  return capture_has(&((const Ep*)this_ptr)->capture, graph_annotation_id);
+}
+
+static OrtStatus* ORT_API_CALL ep_replay_graph(OrtEp* this_ptr, int graph_annotation_id) {
+  Ep* ep = (Ep*)this_ptr;
+  OrtStatus* status = asked_to_fail(ep->factory, "ReplayGraph");
+  return status != NULL ? status : capture_replay(&ep->capture, graph_annotation_id);
+}
+
+static OrtGraphCaptureNodeAssignmentPolicy ORT_API_CALL ep_get_graph_policy(const OrtEp* this_ptr) {
+  return ((const Ep*)this_ptr)->policy;
+}
+
+static OrtStatus* ORT_API_CALL ep_release_captured_graph(OrtEp* this_ptr, int graph_annotation_id) {
+  Ep* ep = (Ep*)this_ptr;
+  OrtStatus* status = asked_to_fail(ep->factory, "ReleaseCapturedGraph");
+  if (status != NULL) return status;
+  if (!capture_has(&ep->capture, graph_annotation_id))
+    return fail(ep->factory, ORT_INVALID_ARGUMENT, "there is no graph %d", graph_annotation_id);
+  capture_drop(&ep->capture, graph_annotation_id);
+  return NULL;
+}
+
+/* ---- Memory and streams ---- */
 
 static OrtStatus* ORT_API_CALL ep_create_allocator(OrtEp* this_ptr, const OrtMemoryInfo* info,
                                                    OrtAllocator** allocator) {
@@ -297,8 +347,7 @@ static OrtStatus* ORT_API_CALL ep_create_sync_stream(OrtEp* this_ptr, const OrtM
 }
 
 static OrtStatus* ORT_API_CALL ep_is_concurrent_run_supported(OrtEp* this_ptr, bool* is_supported) {
-  (void)this_ptr;
-  *is_supported = true;
+  *is_supported = !((Ep*)this_ptr)->captures; /* one run at a time is recorded */
   return NULL;
 }
 
@@ -318,17 +367,32 @@ static OrtStatus* ORT_API_CALL ep_get_default_memory_device(const OrtEp* this_pt
   return NULL;
 }
 
-/* Reads the option "ops": the ops to claim, as in "Add,Mul". Without it, all. */
-static OrtStatus* read_ops(Ep* ep, const OrtSessionOptions* options) {
-  const OrtApi* api = ep->factory->api;
+/* Reads an option of the EP; "" without it. */
+static OrtStatus* read_option(const Factory* factory, const OrtSessionOptions* options, const char* name,
+                              char* value, size_t size) {
+  const OrtApi* api = factory->api;
   OrtStatus* status = NULL;
-  char key[128] = "ep." EP_NAME ".ops", value[128] = "";
-  for (char* c = key + 3; *c != '\0' && *c != '.'; c++) *c = (char)tolower((unsigned char)*c);
-  size_t size = sizeof value;
+  char key[128];
   int is_set = 0;
+  snprintf(key, sizeof key, "ep.%s.%s", EP_NAME, name);
+  for (char* c = key; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c);
+  value[0] = '\0';
   TRY(api->HasSessionConfigEntry(options, key, &is_set));
   if (is_set) TRY(api->GetSessionConfigEntry(options, key, value, &size));
-  for (int i = 0; i < OP_COUNT; i++) ep->wanted[i] = !is_set || strstr(value, op_names[i]) != NULL;
+done:
+  return status;
+}
+
+/* "ops": the ops to claim, as in "Add,Mul"; without it, all. "graph_capture": see Ep. */
+static OrtStatus* read_options(Ep* ep, const OrtSessionOptions* options) {
+  OrtStatus* status = NULL;
+  char value[128];
+  TRY(read_option(ep->factory, options, "ops", value, sizeof value));
+  for (int i = 0; i < OP_COUNT; i++) ep->wanted[i] = value[0] == '\0' || strstr(value, op_names[i]) != NULL;
+  TRY(read_option(ep->factory, options, "graph_capture", value, sizeof value));
+  ep->captures = value[0] != '\0' && ep->factory->api_version >= CAPTURE_API;
+  ep->policy = strcmp(value, "shapes") == 0 ? OrtGraphCaptureNodeAssignmentPolicy_ALLOW_CPU_FOR_SHAPES
+                                            : OrtGraphCaptureNodeAssignmentPolicy_ALL_NODES_ON_EP;
 done:
   return status;
 }
@@ -339,7 +403,8 @@ OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp**
   Ep* ep = calloc(1, sizeof *ep); /* what is left NULL is optional */
   if (ep == NULL) TRY(fail(factory, ORT_FAIL, "no memory for an EP"));
   ep->factory = factory;
-  TRY(read_ops(ep, options));
+  ep->capture.factory = factory;
+  TRY(read_options(ep, options));
   ep->base.ort_version_supported = factory->api_version;
   ep->base.GetName = ep_get_name;
   ep->base.GetCapability = ep_get_capability;
@@ -352,6 +417,11 @@ OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp**
   ep->base.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
   ep->base.Sync = ep_sync;
   ep->base.GetDefaultMemoryDevice = ep_get_default_memory_device;
+  ep->base.IsGraphCaptureEnabled = ep_is_graph_capture_enabled;
+  ep->base.IsGraphCaptured = ep_is_graph_captured;
+  ep->base.ReplayGraph = ep_replay_graph;
+  ep->base.GetGraphCaptureNodeAssignmentPolicy = ep_get_graph_policy;
+  ep->base.ReleaseCapturedGraph = ep_release_captured_graph;
   control.live_objects++;
   *out = &ep->base;
   ep = NULL;
@@ -361,6 +431,8 @@ done:
 }
 
 void ep_release(OrtEp* ep) {
-  if (ep != NULL) control.live_objects--;
+  if (ep == NULL) return;
+  capture_close(&((Ep*)ep)->capture);
+  control.live_objects--;
   free(ep);
 }
