@@ -34,6 +34,7 @@ from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
 from ort_abi.options import Provider, RunOptions, SessionOptions
+from ort_abi.prepacked import PrepackedWeightsContainer
 from ort_abi.value import OrtValue, owned, tensor_over, to_array, type_text
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
@@ -90,6 +91,7 @@ class InferenceSession:
         provider_options: Sequence[Mapping[Any, Any]] | None = None,
         *,
         fallback: bool = True,
+        prepacked_weights_container: PrepackedWeightsContainer | None = None,
         **kwargs: Any,
     ) -> None:
         """Loads a model and places its nodes: on `providers` in their order, or on those of the options.
@@ -98,7 +100,8 @@ class InferenceSession:
         `provider_options` may hold the options. Nodes that no provider takes go to `CPUExecutionProvider` and
         then, if the `onnx` package is installed, to its reference implementation, unless `fallback` is False
         or the session config entry `session.disable_cpu_ep_fallback` is "1". The `onnx` package also infers
-        shapes first, unless `session.ort_abi_shape_inference` is "0".
+        shapes first, unless `session.ort_abi_shape_inference` is "0". With a
+        `prepacked_weights_container` the session shares packed weights with the container's other sessions.
 
         Raises TypeError and ValueError for wrong arguments, and an `errors.OrtError` that names what the host
         could not do: read the model, load it, find a provider for a node.
@@ -108,6 +111,7 @@ class InferenceSession:
             raise TypeError(f"InferenceSession has no argument {', '.join(sorted(unknown))}")
         if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
             raise TypeError(f"a model is a path or bytes, not {type(path_or_bytes).__name__}")
+        self._container = prepacked_weights_container
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._providers = list(_chosen_providers(self._options, providers, provider_options))
         self._handle: Handle | None = self._load(path_or_bytes, fallback)
@@ -166,7 +170,14 @@ class InferenceSession:
         make = api.CreateSession
         if data is not None:
             make, source = api.CreateSessionFromArray, (ffi.from_buffer(data), len(data))
-        arguments = (environment.pointer, *source, options.pointer)
+        arguments: tuple[Any, ...] = (environment.pointer, *source, options.pointer)
+        if self._container is not None:
+            make = (
+                api.CreateSessionWithPrepackedWeightsContainer
+                if data is None
+                else api.CreateSessionFromArrayWithPrepackedWeightsContainer
+            )
+            arguments = (*arguments, self._container.pointer)
         return create("OrtSession", api.ReleaseSession, make, *arguments, parents=parents)
 
     def _add_provider(self, provider: Provider) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from ort_abi._lib import NULL, CData, Handle, api, check, create, default_alloca
 from ort_abi._tensor import fill_strings, read_strings
 from ort_abi.device import OrtDevice, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
 from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, ValueType, read_type
+
+if TYPE_CHECKING:
+    from ort_abi.stream import OrtSyncStream
 
 __all__ = ["OrtValue", "copy_tensors"]
 
@@ -210,28 +213,21 @@ def _new_tensor(allocator: CData, shape: Sequence[int], element_type: int, *pare
     return create("OrtValue", api.ReleaseValue, api.CreateTensorAsOrtValue, *arguments, parents=parents)
 
 
-def _copy(sources: list[CData], targets: list[CData]) -> None:
+def _copy(sources: list[CData], targets: list[CData], stream: CData = NULL) -> None:
     src, dst = ffi.new("const OrtValue*[]", sources), ffi.new("OrtValue*[]", targets)
-    check(api.CopyTensors(env.environment().pointer, src, dst, NULL, len(sources)))
+    check(api.CopyTensors(env.environment().pointer, src, dst, stream, len(sources)))
 
 
-def _allocator_of(memory: OrtMemoryInfo) -> CData:
-    out = ffi.new("OrtAllocator**")
-    check(api.GetSharedAllocator(env.environment().pointer, memory._handle.pointer, out))
-    return out[0]
+def _new_on(memory: OrtMemoryInfo, shape: Sequence[int], element_type: int) -> OrtValue:
+    """A tensor from the shared allocator of a memory. *keeps alive* the environment."""
+    handle = _new_tensor(env.shared_allocator(memory), shape, element_type, env.environment())
+    env.track(handle)
+    return OrtValue(handle)
 
 
-def _allocator_on(device: OrtDevice) -> CData:
-    """The shared allocator of the first EP device that has memory there (`GetSharedAllocator`, API 23)."""
-    for ep_device in env.get_ep_devices():
-        memory = ep_device.memory_info(device.device_mem_type())
-        if memory is None or (memory.device_type, memory.id) != (device.device_type(), device.device_id()):
-            continue
-        if device.device_vendor_id() in (0, memory.device_vendor_id):
-            allocator = _allocator_of(memory)
-            if allocator != NULL:
-                return allocator
-    raise errors.NotFound(f"no registered execution provider has memory on {device}")
+def device_for(device: str | OrtDevice, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
+    """A device as users name it."""
+    return device if isinstance(device, OrtDevice) else OrtDevice.make(device, device_id, vendor_id)
 
 
 class OrtValue:
@@ -245,21 +241,22 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(
-        numpy_obj: NDArray[Any], device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        numpy_obj: NDArray[Any], device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
         """A tensor with an array's elements: on the CPU over its memory without a copy (if that is writable,
         for the tensor is), elsewhere a copy.
 
-        Raises TypeError for a dtype that ONNX lacks.
+        `device_type` is a name ("gpu", "npu", ...), or an `OrtDevice`. Raises TypeError for a dtype that ONNX
+        lacks, `errors.NotFound` if no registered provider has memory on the device.
         """
         array = np.asarray(numpy_obj)
         pointer, memory = tensor_over(array if array.flags.writeable else array.copy())
         value = OrtValue(Handle(pointer, api.ReleaseValue, memory))
-        device = OrtDevice.make(device_type, device_id, vendor_id)
+        device = device_for(device_type, device_id, vendor_id)
         if device.is_cpu():
             return value
         element_type, shape = describe(pointer)
-        on_device = OrtValue(_new_tensor(_allocator_on(device), shape, element_type, env.environment()))
+        on_device = _new_on(env.memory_on(device), shape, element_type)
         copy_tensors([value], [on_device])
         return on_device
 
@@ -280,28 +277,27 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         shape: Sequence[int],
         element_type: Any = np.float32,
-        device_type: str = "cpu",
+        device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
         memory_info: OrtMemoryInfo | None = None,
     ) -> OrtValue:
         """A tensor whose elements are not set. `element_type`: a dtype or a number of `TensorProto.DataType`.
 
-        Raises TypeError for an unknown type, `errors.NotFound` if no provider has memory on the device.
+        With a `memory_info` (from `OrtEpDevice.memory_info`) the other arguments say nothing: so is
+        host-accessible memory allocated. Raises TypeError for an unknown type, `errors.NotFound` if no
+        provider has memory on the device.
         """
         if isinstance(element_type, int):
             number = _FROM_PROTO.get(element_type, element_type)
         else:
             number = dtypes.to_onnx(element_type)
         if memory_info is not None:
-            allocator = _allocator_of(memory_info)
-            if allocator == NULL:
-                raise errors.NotFound(f"there is no shared allocator for {memory_info}")
-            return OrtValue(_new_tensor(allocator, shape, number, env.environment()))
-        device = OrtDevice.make(device_type, device_id, vendor_id)
+            return _new_on(memory_info, shape, number)
+        device = device_for(device_type, device_id, vendor_id)
         if device.is_cpu():
             return OrtValue(_new_tensor(default_allocator, shape, number))
-        return OrtValue(_new_tensor(_allocator_on(device), shape, number, env.environment()))
+        return _new_on(env.memory_on(device), shape, number)
 
     @staticmethod
     def from_dlpack(data: Any) -> OrtValue:
@@ -330,6 +326,11 @@ class OrtValue:
         what is no tensor.
         """
         return to_array(self._handle)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """For `numpy.asarray(value)`."""
+        array = self.numpy()
+        return np.array(array, dtype) if copy else np.asarray(array, dtype)
 
     def shape(self) -> list[int]:
         """The tensor's dimensions."""
@@ -404,12 +405,17 @@ class OrtValue:
         return f"OrtValue({self.data_type()}, shape={self.shape()}, device={self.device_name()!r})"
 
 
-def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: None = None) -> None:
+def copy_tensors(
+    src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: OrtSyncStream | None = None
+) -> None:
     """Copies tensors, within a device or between devices (`CopyTensors`, API 23).
 
-    All sources are on one device, all targets on one. Raises ValueError if the counts differ.
+    All sources are on one device, all targets on one. With a stream the copies may go on after the call: keep
+    the values until the stream has been waited for. Raises ValueError if the counts differ, an
+    `errors.OrtError` for tensors that nobody can copy.
     """
     if len(src) != len(dst):
         raise ValueError(f"{len(src)} sources cannot be copied to {len(dst)} targets")
     if src:
-        _copy([value.pointer for value in src], [value.pointer for value in dst])
+        on = NULL if stream is None else stream.pointer
+        _copy([value.pointer for value in src], [value.pointer for value in dst], on)
