@@ -23,7 +23,7 @@ rm -rf build/dist && mkdir -p build/dist
   { cat build/wheel.log; exit 1; }
 "$old/bin/pip" install -q -U pip
 "$old/bin/pip" install -q --force-reinstall --no-deps build/dist/*.whl
-"$old/bin/pip" install -q numpy cffi onnx ml_dtypes onnxruntime==1.24.4
+"$old/bin/pip" install -q numpy cffi onnx ml_dtypes pytest onnxruntime==1.24.4
 export ORT_ABI_STOCK_1_24_PYTHON=$old/bin/python
 
 # Real models, taken out of the wheels that ship them (the packages themselves are not installed).
