@@ -226,6 +226,12 @@ static OrtStatus* pack_weight(Kernel* kernel, const Floats* weight, OrtAllocator
   return NULL;
 }
 
+static int device_type(const OrtMemoryInfo* memory) {
+  OrtMemoryInfoDeviceType type;
+  api->MemoryInfoGetDeviceType(memory, &type);
+  return (int)type;
+}
+
 static OrtStatus* ORT_API_CALL prepack(OrtKernelImpl* this_ptr, const OrtValue* tensor, int input_index,
                                        OrtAllocator* allocator, OrtSharedPrePackedWeightCache* cache,
                                        bool* is_packed) {
@@ -237,6 +243,10 @@ static OrtStatus* ORT_API_CALL prepack(OrtKernelImpl* this_ptr, const OrtValue* 
   if (allocator == NULL) atomic_fetch_add(&control.null_allocators, 1);
   if (input_index != 1 || allocator == NULL) return NULL;
   if (!control.is_threaded) {
+    const OrtMemoryInfo* memory = NULL;
+    TRY(api->GetTensorMemoryInfo(tensor, &memory));
+    control.tensor_device = device_type(memory);
+    control.allocator_device = device_type(allocator->Info(allocator));
     control.tensor = tensor;
     control.cache = cache;
   }
@@ -415,6 +425,70 @@ static OrtStatus* ORT_API_CALL get_kernel_registry(OrtEp* this_ptr, const OrtKer
   return NULL;
 }
 
+/* ---- The device ---- */
+
+static OrtMemoryInfo* device_memory; /* NULL: the host's */
+
+static void* ORT_API_CALL device_alloc(OrtAllocator* this_ptr, size_t size) {
+  (void)this_ptr;
+  return malloc(size);
+}
+
+static void ORT_API_CALL device_free(OrtAllocator* this_ptr, void* block) {
+  (void)this_ptr;
+  free(block);
+}
+
+static const OrtMemoryInfo* ORT_API_CALL device_info(const OrtAllocator* this_ptr) {
+  (void)this_ptr;
+  return device_memory;
+}
+
+static OrtStatus* ORT_API_CALL create_allocator(OrtEpFactory* this_ptr, const OrtMemoryInfo* memory,
+                                                const OrtKeyValuePairs* options, OrtAllocator** out) {
+  static OrtAllocator allocator = {
+      .version = 17, .Alloc = device_alloc, .Free = device_free, .Info = device_info};
+  (void)this_ptr, (void)memory, (void)options;
+  *out = device_memory != NULL ? &allocator : NULL;
+  return NULL;
+}
+
+static void ORT_API_CALL release_allocator(OrtEpFactory* this_ptr, OrtAllocator* allocator) {
+  (void)this_ptr, (void)allocator;
+}
+
+static bool ORT_API_CALL can_copy(const OrtDataTransferImpl* this_ptr, const OrtMemoryDevice* from,
+                                  const OrtMemoryDevice* to) {
+  (void)this_ptr, (void)from, (void)to;
+  return true;
+}
+
+static OrtStatus* ORT_API_CALL copy_tensors(OrtDataTransferImpl* this_ptr, const OrtValue** from,
+                                            OrtValue** to, OrtSyncStream** streams, size_t count) {
+  (void)this_ptr, (void)streams;
+  for (size_t i = 0; i < count; i++) {
+    const void* source = NULL;
+    void* target = NULL;
+    size_t size = 0;
+    TRY(api->GetTensorData(from[i], &source));
+    TRY(api->GetTensorMutableData(to[i], &target));
+    TRY(api->GetTensorSizeInBytes(from[i], &size));
+    memcpy(target, source, size);
+  }
+  return NULL;
+}
+
+static void ORT_API_CALL release_transfer(OrtDataTransferImpl* this_ptr) {
+  (void)this_ptr;
+}
+
+static OrtStatus* ORT_API_CALL create_transfer(OrtEpFactory* this_ptr, OrtDataTransferImpl** out) {
+  static OrtDataTransferImpl transfer = {24, release_transfer, can_copy, copy_tensors};
+  (void)this_ptr;
+  *out = device_memory != NULL ? &transfer : NULL;
+  return NULL;
+}
+
 /* ---- The factory ---- */
 
 static OrtStatus* ORT_API_CALL create_ep(OrtEpFactory* this_ptr, const OrtHardwareDevice* const* devices,
@@ -458,6 +532,7 @@ static OrtStatus* ORT_API_CALL get_supported_devices(OrtEpFactory* this_ptr,
   for (size_t i = 0; i < device_count && *ep_device_count == 0; i++) {
     if (api->HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU) continue;
     TRY(ep_api->CreateEpDevice(this_ptr, devices[i], NULL, NULL, &ep_devices[(*ep_device_count)++]));
+    if (device_memory != NULL) TRY(ep_api->EpDevice_AddAllocatorInfo(ep_devices[0], device_memory));
   }
   return NULL;
 }
@@ -476,7 +551,7 @@ ORT_ABI_EXPORT OrtStatus* ORT_API_CALL CreateEpFactories(const char* registered_
                                                          const OrtLogger* logger, OrtEpFactory** factories,
                                                          size_t max_factories, size_t* num_factories) {
   static OrtEpFactory factory;
-  (void)registered_name, (void)logger, (void)max_factories;
+  (void)logger, (void)max_factories;
   api = base->GetApi(ORT_API_VERSION);
   ep_api = api->GetEpApi();
   factory = (OrtEpFactory){.ort_version_supported = 24,
@@ -486,13 +561,20 @@ ORT_ABI_EXPORT OrtStatus* ORT_API_CALL CreateEpFactories(const char* registered_
                            .CreateEp = create_ep,
                            .ReleaseEp = release_ep,
                            .GetVendorId = factory_vendor_id,
-                           .GetVersion = factory_version};
+                           .GetVersion = factory_version,
+                           .CreateAllocator = create_allocator,
+                           .ReleaseAllocator = release_allocator,
+                           .CreateDataTransfer = create_transfer};
   factories[0] = &factory;
   *num_factories = 1;
-  return NULL;
+  if (strcmp(registered_name, DEVICE_NAME) != 0) return NULL;
+  return api->CreateMemoryInfo_V2("Prepack", OrtMemoryInfoDeviceType_NPU, 0xbe57, 0,
+                                  OrtDeviceMemoryType_DEFAULT, 0, OrtDeviceAllocator, &device_memory);
 }
 
 ORT_ABI_EXPORT OrtStatus* ORT_API_CALL ReleaseEpFactory(OrtEpFactory* factory) {
   (void)factory;
+  api->ReleaseMemoryInfo(device_memory);
+  device_memory = NULL;
   return NULL;
 }

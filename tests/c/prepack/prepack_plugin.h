@@ -1,5 +1,6 @@
-/* How a test steers prepack_plugin.so: it opens the library (as the host does, so both see one copy) and
- * changes what prepack_plugin_control() points to. */
+/* How a test steers prepack_plugin.so. Registered as DEVICE_NAME it works in device memory (which is
+ * malloc'ed all the same), by any other name in the host's. A test opens the library (as the host does, so
+ * both see one copy) and changes what prepack_plugin_control() points to. */
 #ifndef TESTS_C_PREPACK_PLUGIN_H
 #define TESTS_C_PREPACK_PLUGIN_H
 
@@ -24,6 +25,7 @@ typedef enum PackMode {
 } PackMode;
 
 #define MAX_BUFFERS 64
+#define DEVICE_NAME "prepack.device"
 
 typedef struct PackControl {
   PackMode mode;
@@ -43,6 +45,7 @@ typedef struct PackControl {
   const OrtValue* tensor;                      /* what the last PrePackWeight was lent */
   OrtSharedPrePackedWeightCache* cache;        /* the same */
   const OrtKernelInfo* kernel_info;            /* of the last Mul kernel */
+  int tensor_device, allocator_device;         /* device types of what the last PrePackWeight got */
   int has_original;                            /* what HasValue said of the last Mul's second input */
   OrtStatus* (*on_compute)(OrtKernelContext*); /* called by Mul kernels */
 } PackControl;

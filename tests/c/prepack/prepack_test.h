@@ -29,7 +29,10 @@ static void reset(PackMode mode) {
   control->kernel_version = 24;
 }
 
-static inline bool open_env(int argc, char** argv) {
+static const char* library_name;
+
+/* `name`: DEVICE_NAME, or any other. */
+static inline bool open_env(int argc, char** argv, const char* name) {
   const OrtEpDevice* const* devices = NULL;
   size_t count = 0;
   if (!CHECK(argc == 3)) return false;
@@ -37,8 +40,9 @@ static inline bool open_env(int argc, char** argv) {
   if (!CHECK(library != NULL)) return false;
   control = ((PackControlFn)(uintptr_t)dlsym(library, "prepack_plugin_control"))();
   models = argv[2];
+  library_name = name;
   if (!CHECK_OK(api()->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "prepack", &env)) ||
-      !CHECK_OK(api()->RegisterExecutionProviderLibrary(env, "prepack", argv[1])) ||
+      !CHECK_OK(api()->RegisterExecutionProviderLibrary(env, name, argv[1])) ||
       !CHECK_OK(api()->GetEpDevices(env, &devices, &count)))
     return false;
   device = devices[count - 1];
@@ -47,7 +51,7 @@ static inline bool open_env(int argc, char** argv) {
 
 static inline int close_env(void) {
   reset(PACK_NOTHING);
-  CHECK_OK(api()->UnregisterExecutionProviderLibrary(env, "prepack"));
+  CHECK_OK(api()->UnregisterExecutionProviderLibrary(env, library_name));
   api()->ReleaseEnv(env);
   return finish();
 }

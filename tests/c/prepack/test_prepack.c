@@ -355,7 +355,7 @@ static void test_the_original_that_others_read(void) {
 }
 
 int main(int argc, char** argv) {
-  if (!open_env(argc, argv)) return finish();
+  if (!open_env(argc, argv, "prepack")) return finish();
   RUN(test_not_packed);
   RUN(test_packed_and_private);
   RUN(test_private_beside_a_container);

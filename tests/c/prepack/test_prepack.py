@@ -104,7 +104,7 @@ def run(program: Path, models: Path) -> None:
     assert "0 failed checks" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["test_prepack", "test_prepack_oom"])
+@pytest.mark.parametrize("name", ["test_prepack", "test_prepack_device", "test_prepack_oom"])
 def test_program(name: str, models: Path, sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, nothing is undefined."""
     run(build(HERE / f"{name}.c", sanitized_dir, tmp_path, SANITIZERS), models)

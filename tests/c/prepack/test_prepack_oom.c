@@ -47,7 +47,7 @@ static void test_containers(void) {
 }
 
 int main(int argc, char** argv) {
-  if (!open_env(argc, argv)) return finish();
+  if (!open_env(argc, argv, "prepack")) return finish();
   RUN(test_every_allocation);
   RUN(test_containers);
   return close_env();

@@ -31,7 +31,7 @@ static void test_threads_share_a_container(void) {
 }
 
 int main(int argc, char** argv) {
-  if (!open_env(argc, argv)) return finish();
+  if (!open_env(argc, argv, "prepack")) return finish();
   RUN(test_threads_share_a_container);
   return close_env();
 }
