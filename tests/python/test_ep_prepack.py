@@ -143,21 +143,6 @@ def test_stock_gives_a_cache_and_the_stored_weight() -> None:
     assert len(seen["shared"]) == 1 and seen["inputs"] == [True]
 
 
-def test_a_container_over_a_model_file(tmp_path: Any) -> None:
-    """The CPU provider in C shares what it packs of a model that is read from a path."""
-    weight = np.arange(32, dtype=np.float32).reshape(4, 8)
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    specs = {"x": (np.float32, [2, 4])}, {"y": (np.float32, [2, 8])}
-    (tmp_path / "m.onnx").write_bytes(model([node], *specs, {"w": weight}))
-    container = ort_abi.PrepackedWeightsContainer()
-    x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    for _ in range(2):
-        session = ort_abi.InferenceSession(
-            tmp_path / "m.onnx", providers=["CPUExecutionProvider"], prepacked_weights_container=container
-        )
-        np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weight)
-
-
 # ---- what authors do wrong ----
 
 
@@ -265,6 +250,20 @@ def test_shared_arrays_that_are_kept_get_their_own_elements() -> None:
     weight = seen["kernels"][0].weight
     assert weight.base is None
     np.testing.assert_array_equal(weight, -W.reshape(-1))
+
+
+def test_a_tuple_of_shared_arrays_that_is_kept() -> None:
+    """Its arrays get their own elements too."""
+    kept: list[tuple[np.ndarray, ...]] = []
+    cls = provider(pack_shared, {})
+    cls.mul.set_shared = lambda self, index, arrays: kept.append(arrays)  # type: ignore[attr-defined]
+    with registered(ort_abi, cls):
+        session = open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+        session.close()
+        del session
+        gc.collect()
+    assert kept[0][0].base is None
+    np.testing.assert_array_equal(kept[0][0], -W.reshape(-1))
 
 
 def test_what_is_valid_only_during_prepack(host: ModuleType) -> None:

@@ -1,0 +1,140 @@
+"""Sessions whose weights the built-in CPU provider packs: containers, and originals that are released."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import ort_abi
+
+SIDE = 256  # weights of 256 kB: large enough for their memory to be given back
+RANDOM = np.random.default_rng(0)
+WEIGHT = (RANDOM.standard_normal((SIDE, SIDE)) / SIDE**0.5).astype(np.float32)
+X = RANDOM.standard_normal((2, SIDE)).astype(np.float32)
+PRODUCT = X @ WEIGHT @ WEIGHT
+
+
+def two_products(padding: int) -> onnx.ModelProto:
+    """y = x w w, with two initializers of the same elements."""
+    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]), helper.make_node("MatMul", ["a", "w2"], ["y"])]
+    weights = [numpy_helper.from_array(WEIGHT, name) for name in ("w1", "w2")]
+    return as_model(nodes, padding, weights=weights)
+
+
+def function_called_twice(padding: int) -> onnx.ModelProto:
+    """The same, by a function whose constant is read at both calls: two tensors over the same bytes."""
+    body = [
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(WEIGHT)),
+        helper.make_node("MatMul", ["a", "w"], ["b"]),
+    ]
+    opsets = [helper.make_opsetid("", 17)]
+    function = helper.make_function("test", "Product", ["a"], ["b"], body, opsets)
+    nodes = [helper.make_node("Product", [i], [o], domain="test") for i, o in (("x", "a"), ("a", "y"))]
+    return as_model(nodes, padding, functions=[function])
+
+
+def as_model(
+    nodes: list[onnx.NodeProto],
+    padding: int,
+    weights: list[onnx.TensorProto] | None = None,
+    functions: list[onnx.FunctionProto] | None = None,
+) -> onnx.ModelProto:
+    """`padding` moves the weights to other addresses: those that lie badly are copied."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, SIDE]) for name in "xy")
+    graph = helper.make_graph(nodes, "g" * (padding + 1), [x], [y], weights or [])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("test", 1)]
+    model = helper.make_model(
+        graph, opset_imports=opsets, ir_version=8, functions=functions or [], producer_name="p" * padding
+    )
+    return model
+
+
+MODELS = {"two_products": two_products, "function_called_twice": function_called_twice}
+
+
+def open_session(
+    model: str | bytes, container: ort_abi.PrepackedWeightsContainer | None = None
+) -> ort_abi.InferenceSession:
+    options = ort_abi.SessionOptions()
+    options.add_session_config_entry("session.ort_abi_shape_inference", "0")  # the host reads it itself
+    return ort_abi.InferenceSession(
+        model,
+        options,
+        providers=["CPUExecutionProvider"],
+        fallback=False,
+        prepacked_weights_container=container,
+    )
+
+
+def check(session: ort_abi.InferenceSession) -> None:
+    np.testing.assert_allclose(session.run(None, {"x": X})[0], PRODUCT, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("padding", range(4))
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("source", ["path", "bytes"])
+def test_results(name: str, padding: int, shared: bool, source: str, tmp_path: Path) -> None:
+    """Right in two sessions over one model, wherever the weights lie and whatever is released."""
+    data = MODELS[name](padding).SerializeToString()
+    (tmp_path / "model.onnx").write_bytes(data)
+    container = ort_abi.PrepackedWeightsContainer() if shared else None
+    sessions = [
+        open_session(str(tmp_path / "model.onnx") if source == "path" else data, container) for _ in range(2)
+    ]
+    for session in sessions:
+        check(session)
+        session.close()
+
+
+def test_bytes_that_the_caller_lends_stay_as_they_are() -> None:
+    """Released originals are never the caller's memory."""
+    data = two_products(0).SerializeToString()
+    copy = bytes(bytearray(data))
+    options = ort_abi.SessionOptions()
+    options.add_session_config_entry("session.ort_abi_shape_inference", "0")
+    options.add_session_config_entry("session.use_ort_model_bytes_directly", "1")
+    session = ort_abi.InferenceSession(data, options, providers=["CPUExecutionProvider"], fallback=False)
+    check(session)
+    session.close()
+    del session
+    gc.collect()
+    assert data == copy
+
+
+def test_sessions_of_several_threads_over_one_container() -> None:
+    """Made, run and closed at once."""
+    data = two_products(0).SerializeToString()
+    container = ort_abi.PrepackedWeightsContainer()
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(5):
+                session = open_session(data, container)
+                check(session)
+                session.close()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_the_container_can_go_first() -> None:
+    """Sessions keep alive what they share."""
+    container = ort_abi.PrepackedWeightsContainer()
+    session = open_session(two_products(0).SerializeToString(), container)
+    del container
+    gc.collect()
+    check(session)
