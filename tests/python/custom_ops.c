@@ -75,6 +75,15 @@ static int ORT_API_CALL one(const OrtCustomOp* op) {
   return 1;
 }
 
+static int ORT_API_CALL two(const OrtCustomOp* op) {
+  (void)op;
+  return 2;
+}
+static int ORT_API_CALL five(const OrtCustomOp* op) {
+  (void)op;
+  return 5;
+}
+
 static void* ORT_API_CALL create_kernel(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info) {
   (void)info;
   Kernel* kernel = malloc(sizeof *kernel);
@@ -211,6 +220,13 @@ static const Op ops[] = {
     {{BASE(OP_VERSION), V1, .KernelComputeV2 = compute_fails}, "Fails", NULL, {FLOAT}, FLOAT, REQUIRED, 1},
     {{BASE(OP_VERSION), V1, .CreateKernelV2 = create_kernel_fails},
      "Unmade",
+     NULL,
+     {FLOAT},
+     FLOAT,
+     REQUIRED,
+     1},
+    {{BASE(OP_VERSION), V2, .GetStartVersion = two, .GetEndVersion = five},
+     "Later",
      NULL,
      {FLOAT},
      FLOAT,

@@ -60,10 +60,10 @@ def custom_model(
     nodes: list[onnx.NodeProto],
     inputs: dict[str, Any],
     output: Any = (np.float32, None),
-    domains: tuple[str, ...] = ("test.ops", "test.ep"),
+    version: int = 1,
 ) -> bytes:
-    """A model whose output is y."""
-    return model(nodes, inputs, {"y": output}, domains=dict.fromkeys(domains, 1))
+    """A model whose output is y, and that imports a version of the domains."""
+    return model(nodes, inputs, {"y": output}, domains={"test.ops": version, "test.ep": 1})
 
 
 def run(host: ModuleType, options: Any, model_bytes: bytes, **feeds: Any) -> Any:
@@ -125,6 +125,20 @@ def test_types_are_inferred_through_custom_operators(host: ModuleType, options: 
     ]
     proto = custom_model(nodes, {"x": (np.int64, [2, 3])}, (np.int64, None))
     np.testing.assert_array_equal(run(host, options, proto, x=X.astype(np.int64)), 4 * X * X)
+
+
+@pytest.mark.parametrize("version", [2, 4, 9])
+def test_an_operator_has_the_version_that_it_starts_with(
+    host: ModuleType, options: Any, version: int
+) -> None:
+    proto = custom_model([node("Later", ["x"], "y")], {"x": (np.float32, [2, 3])}, version=version)
+    np.testing.assert_array_equal(run(host, options, proto, x=X), 2 * X)
+
+
+def test_an_operator_that_starts_later_is_unknown(host: ModuleType, options: Any) -> None:
+    proto = custom_model([node("Later", ["x"], "y")], {"x": (np.float32, [2, 3])}, version=1)
+    with pytest.raises(Exception, match="Later"):
+        host.InferenceSession(proto, options)
 
 
 def test_an_operator_may_infer_the_shape_of_its_output(host: ModuleType, options: Any) -> None:
