@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api_slots.h"
-#include "run/run.h"
+#include "run/budget.h"
 
 void describe_node(StrBuf* text, const OrtNode* node) {
   strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
@@ -181,6 +181,20 @@ static OrtStatus* check_claims(const OrtEpGraphSupportInfo* info) {
   return fuses ? refuse_cycles(info) : NULL;
 }
 
+/* Claims from the first one on that does not fit into the EP's memory are left to other EPs. */
+static OrtStatus* refuse_beyond_budget(const OrtEpGraphSupportInfo* info, EpBudget* budget) {
+  for (size_t i = 0; budget->is_limited && i < info->count; i++) {
+    Unit* claim = info->claims[i];
+    if (claim->node_count == 0 || node_unit(claim->nodes[0]) != claim) continue;
+    bool fits;
+    TRY(budget_take(budget, claim, &fits));
+    if (fits) continue;
+    warn_refused(info, claim->nodes, claim->node_count, "there is no memory left for it on the EP's device");
+    unassign(claim);
+  }
+  return NULL;
+}
+
 /* ---- Asking ---- */
 
 static bool is_fused(const OrtNode* node) {
@@ -200,7 +214,7 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
   return NULL;
 }
 
-static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* graph) {
+static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* graph, EpBudget* budget) {
   OrtStatus* status = NULL;
   bool is_open = false;
   OrtEpGraphSupportInfo info = {.session = session, .ep = ep, .graph = graph};
@@ -209,7 +223,7 @@ static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* 
     is_open = is_open || node_unit(node) == NULL;
     /* What lies inside a fused node is its EP's business. */
     for (size_t k = 0; k < node->subgraph_count && !is_fused(node); k++)
-      TRY(ask_about_graph(session, ep, node->subgraphs[k]));
+      TRY(ask_about_graph(session, ep, node->subgraphs[k], budget));
   }
   if (!is_open) return NULL;
   status = ep->ep->GetCapability(ep->ep, graph, &info);
@@ -218,6 +232,7 @@ static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* 
     goto done;
   }
   TRY_DONE(check_claims(&info));
+  TRY_DONE(refuse_beyond_budget(&info, budget));
   TRY_DONE(keep_units(&info));
 done:
   mem_free(info.claims);
@@ -292,8 +307,13 @@ static OrtStatus* refuse_unclaimed(const OrtSession* session) {
 }
 
 OrtStatus* partition_model(OrtSession* session) {
-  for (size_t i = 0; i < session->ep_count; i++)
-    TRY(ask_about_graph(session, &session->eps[i], session->model->graph));
+  for (size_t i = 0; i < session->ep_count; i++) {
+    EpBudget budget = {.is_limited = false};
+    OrtStatus* status = budget_open(session, &session->eps[i], &budget);
+    if (status == NULL) status = ask_about_graph(session, &session->eps[i], session->model->graph, &budget);
+    budget_close(&budget);
+    TRY(status);
+  }
   TRY(refuse_unclaimed(session));
   drop_void_units(session);
   return NULL;

@@ -1,0 +1,97 @@
+/* Memory budgets of EPs. As in stock ORT they are asked for, and kept, only when the session options have the
+ * entry below: "<limit in KB>" or, for what the EP itself says that it has, "". Stock's second field, a file
+ * of statistics, is not read: needs are estimated from the model. */
+#include "run/budget.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIG_KEY "session.resource_cuda_partitioning_settings"
+
+/* "4096,stats.csv" -> 4194304 bytes; *is_given is false for ",stats.csv". */
+static OrtStatus* read_limit(const char* setting, uint64_t* limit, bool* is_given) {
+  char* end = NULL;
+  errno = 0;
+  unsigned long long kilobytes = strtoull(setting, &end, 10);
+  *is_given = end != setting;
+  if (setting[0] == '-' || (*end != '\0' && *end != ',') || errno != 0 || kilobytes > UINT64_MAX / 1024)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "session option " CONFIG_KEY " is '%s', and not a number of kilobytes", setting);
+  *limit = kilobytes * 1024;
+  return NULL;
+}
+
+OrtStatus* budget_open(const OrtSession* session, const SessionEp* ep, EpBudget* out) {
+  const char* setting = session_options_config(session->options, CONFIG_KEY, NULL);
+  OrtStatus*(ORT_API_CALL * get)(const OrtEp*, OrtResourceCount*) =
+      GUARD_SLOT(ep->ep, ep->version, GetAvailableResource, 26);
+  if (setting == NULL || get == NULL) return NULL;
+  TRY(read_limit(setting, &out->limit, &out->is_limited));
+  if (strchr(setting, ',') != NULL && strchr(setting, ',')[1] != '\0')
+    LOG(&session->logger, WARNING,
+        "session option " CONFIG_KEY ": the statistics of '%s' are not read, memory needs are estimated",
+        strchr(setting, ',') + 1);
+  if (out->is_limited) return NULL;
+  OrtResourceCount available = {.kind = OrtResourceCountKind_None};
+  OrtStatus* status = get(ep->ep, &available);
+  if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetAvailableResource failed", ep->name);
+  out->is_limited = available.kind == OrtResourceCountKind_TotalBytes;
+  out->limit = available.value.total_bytes;
+  return NULL;
+}
+
+void budget_close(EpBudget* budget) {
+  name_map_release(&budget->counted);
+}
+
+static uint64_t add(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Counts a weight once. False when out of memory. */
+static bool count_weight(EpBudget* budget, const OrtValueInfo* value, uint64_t* needed) {
+  const OrtValueInfo* root = value_root(value);
+  if (root->initializer == NULL || !root->is_constant) return true;
+  const char* key = (const char*)&root->initializer; /* the address of the tensor, where it stays */
+  if (name_map_get_n(&budget->counted, key, sizeof root->initializer) != NULL) return true;
+  *needed = add(*needed, root->initializer->size_bytes);
+  return name_map_put_n(&budget->counted, key, sizeof root->initializer, root->initializer);
+}
+
+static uint64_t output_size(const OrtValueInfo* value) {
+  if (value == NULL || value->type == NULL || value->type->kind != ONNX_TYPE_TENSOR) return 0;
+  const OrtTensorTypeAndShapeInfo* tensor = value->type->tensor;
+  if (!tensor->has_shape) return 0;
+  uint64_t bits = element_type_bits(tensor->element_type);
+  for (size_t i = 0; i < tensor->rank; i++) {
+    if (tensor->dims[i] < 0) return 0;
+    if (tensor->dims[i] != 0 && bits > UINT64_MAX / (uint64_t)tensor->dims[i]) return UINT64_MAX;
+    bits *= (uint64_t)tensor->dims[i];
+  }
+  return bits / 8 + (bits % 8 != 0);
+}
+
+static bool count_node(EpBudget* budget, const OrtNode* node, uint64_t* needed) {
+  for (size_t i = 0; i < node->input_count; i++) {
+    if (node->inputs[i] != NULL && !count_weight(budget, node->inputs[i], needed)) return false;
+  }
+  for (size_t i = 0; i < node->implicit_input_count; i++) {
+    if (!count_weight(budget, node->implicit_inputs[i], needed)) return false;
+  }
+  for (size_t i = 0; i < node->output_count; i++) *needed = add(*needed, output_size(node->outputs[i]));
+  return true;
+}
+
+OrtStatus* budget_take(EpBudget* budget, const Unit* unit, bool* fits) {
+  *fits = !budget->is_over;
+  if (!budget->is_limited || budget->is_over) return NULL;
+  uint64_t needed = 0;
+  for (size_t i = 0; i < unit->node_count; i++) {
+    if (!count_node(budget, unit->nodes[i], &needed)) return status_no_memory();
+  }
+  budget->is_over = add(budget->spent, needed) > budget->limit;
+  if (!budget->is_over) budget->spent += needed;
+  *fits = !budget->is_over;
+  return NULL;
+}
