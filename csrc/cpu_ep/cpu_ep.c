@@ -71,9 +71,10 @@ static OrtStatus* claim_node(CpuFactory* factory, const OrtNode* node, OrtEpGrap
   const OrtKernelDef* kernel = NULL;
   status = factory->ep_api->EpGraphSupportInfo_LookUpKernel(support, node, &kernel);
   if (status || !kernel) return status;
-  bool sparse;
+  bool sparse, takes_subgraphs;
   status = is_sparse_constant(factory->api, node, &sparse);
-  if (status || sparse) return status;
+  if (!status) status = cpu_takes_subgraphs(factory->api, node, &takes_subgraphs);
+  if (status || sparse || !takes_subgraphs) return status;
   return factory->ep_api->EpGraphSupportInfo_AddSingleNode(support, node);
 }
 

@@ -27,12 +27,15 @@
 /* ---- Kernels ---- */
 
 typedef struct CpuKernel CpuKernel;
+typedef struct CpuKernelSource CpuKernelSource;
 
 /* How an operator computes; constant, shared by all nodes of the operator. */
 typedef struct CpuOperator {
   size_t size; /* of the kernel object, which starts with a CpuKernel */
   OrtStatus* (*init)(CpuKernel* kernel, const OrtKernelInfo* info); /* reads the attributes; may be NULL */
   OrtStatus* (*compute)(const CpuKernel* kernel, OrtKernelContext* context);
+  /* Instead of all the above: *gives* a kernel that the host makes. */
+  OrtStatus* (*create)(const CpuKernelSource* source, const OrtKernelInfo* info, OrtKernelImpl** kernel);
   void (*release)(CpuKernel* kernel); /* releases what init or prepack allocated; may be NULL */
   const void* family;                 /* what a family's compute needs to know of the operator; may be NULL */
   /* OrtKernelImpl's slots of the same names; NULL for operators that do not pack weights. */
@@ -64,11 +67,11 @@ OrtStatus* cpu_fail(const CpuKernel* kernel, OrtErrorCode code, const char* form
 typedef struct CpuKernelRow CpuKernelRow;
 
 /* What the host hands back when it creates a kernel. */
-typedef struct CpuKernelSource {
+struct CpuKernelSource {
   const OrtApi* api;
   const OrtEpApi* ep_api;
   const CpuKernelRow* row;
-} CpuKernelSource;
+};
 
 size_t cpu_kernel_row_count(void);
 
@@ -76,6 +79,10 @@ size_t cpu_kernel_row_count(void);
  * registry. *gives* the registry (caller releases with ReleaseKernelRegistry). */
 OrtStatus* cpu_create_registry(const OrtApi* api, const OrtEpApi* ep_api, CpuKernelSource* sources,
                                OrtKernelRegistry** registry);
+
+/* Whether the node has no subgraphs, or only some in which every value is known to be a tensor: the host's
+ * kernels carry nothing else. */
+OrtStatus* cpu_takes_subgraphs(const OrtApi* api, const OrtNode* node, bool* result);
 
 /* ---- Attributes, read while a kernel is created ---- */
 
@@ -151,6 +158,9 @@ typedef uint64_t __attribute__((may_alias)) CpuBits64;
 /* Copies unless the host gave both sides the same memory. */
 void cpu_copy(void* to, const void* from, int64_t count, size_t element_size);
 
+/* Writes the tensor (not an empty one) with output dimension i being its dimension permutation[i]. */
+void cpu_permute(const CpuTensor* tensor, const size_t* permutation, void* output);
+
 /* Converts elements between any two numeric types or bool. */
 void cpu_convert(ONNXTensorElementDataType from_type, const void* from, ONNXTensorElementDataType to_type,
                  void* to, int64_t count);
@@ -223,9 +233,10 @@ void cpu_copy_strided(CpuWalk* walk, const void* from, size_t element_size, void
 
 extern const CpuOperator cpu_abs, cpu_add, cpu_and, cpu_cast, cpu_ceil, cpu_clip, cpu_concat, cpu_concat_v1,
     cpu_constant, cpu_div, cpu_equal, cpu_erf, cpu_exp, cpu_expand, cpu_flatten, cpu_floor, cpu_gather,
-    cpu_gemm, cpu_greater, cpu_identity, cpu_leaky_relu, cpu_less, cpu_log, cpu_matmul, cpu_max, cpu_min,
-    cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max, cpu_reduce_mean, cpu_reduce_sum, cpu_relu,
-    cpu_reshape, cpu_shape, cpu_sigmoid, cpu_slice, cpu_softmax, cpu_softmax_v1, cpu_split, cpu_sqrt,
-    cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose, cpu_unsqueeze, cpu_where;
+    cpu_gemm, cpu_greater, cpu_identity, cpu_if, cpu_leaky_relu, cpu_less, cpu_log, cpu_loop, cpu_matmul,
+    cpu_max, cpu_min, cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max, cpu_reduce_mean,
+    cpu_reduce_sum, cpu_relu, cpu_reshape, cpu_scan, cpu_shape, cpu_sigmoid, cpu_slice, cpu_softmax,
+    cpu_softmax_v1, cpu_split, cpu_sqrt, cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose, cpu_unsqueeze,
+    cpu_where;
 
 #endif

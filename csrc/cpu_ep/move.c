@@ -42,24 +42,30 @@ static OrtStatus* read_permutation(const CpuKernel* kernel, const CpuInts* perm,
   return NULL;
 }
 
+void cpu_permute(const CpuTensor* tensor, const size_t* permutation, void* output) {
+  CpuWalk walk = {.operands = 1, .rank = tensor->rank};
+  int64_t strides[CPU_MAX_RANK];
+  contiguous_strides(tensor, strides);
+  for (size_t i = 0; i < tensor->rank; i++) {
+    walk.dims[i] = tensor->dims[permutation[i]];
+    walk.strides[0][i] = strides[permutation[i]];
+  }
+  cpu_walk_start(&walk);
+  cpu_copy_strided(&walk, tensor->data, cpu_element_size(tensor->type), output);
+}
+
 static OrtStatus* compute_transpose(const CpuKernel* kernel, OrtKernelContext* context) {
   CpuTensor input;
-  CpuWalk walk;
   size_t axes[CPU_MAX_RANK];
-  int64_t strides[CPU_MAX_RANK];
+  int64_t dims[CPU_MAX_RANK];
   void* out;
   OrtStatus* status = cpu_input(kernel, context, 0, &input);
   if (!status) status = read_permutation(kernel, &((const TransposeKernel*)kernel)->perm, input.rank, axes);
   if (status) return status;
-  for (size_t i = 0; i < input.rank; i++) walk.dims[i] = input.dims[axes[i]];
-  status = cpu_output(kernel, context, 0, walk.dims, input.rank, &out);
+  for (size_t i = 0; i < input.rank; i++) dims[i] = input.dims[axes[i]];
+  status = cpu_output(kernel, context, 0, dims, input.rank, &out);
   if (status || !out || input.count == 0) return status;
-  contiguous_strides(&input, strides);
-  for (size_t i = 0; i < input.rank; i++) walk.strides[0][i] = strides[axes[i]];
-  walk.operands = 1;
-  walk.rank = input.rank;
-  cpu_walk_start(&walk);
-  cpu_copy_strided(&walk, input.data, cpu_element_size(input.type), out);
+  cpu_permute(&input, axes, out);
   return NULL;
 }
 

@@ -18,8 +18,9 @@
 #define CONVERTIBLE   (NUMBERS | BOOLEAN)
 #define FLOAT8        (BIT(FLOAT8E4M3FN) | BIT(FLOAT8E4M3FNUZ) | BIT(FLOAT8E5M2) | BIT(FLOAT8E5M2FNUZ))
 #define ANY           (CONVERTIBLE | FLOAT8)
+#define ANY_OR_STRING (ANY | BIT(STRING))
 
-#define MAX_CONSTRAINTS 2
+#define MAX_CONSTRAINTS 3
 
 /* The type parameter's name in the operator's schema, and the types of it that the kernel takes. */
 typedef struct TypeConstraint {
@@ -65,9 +66,11 @@ static const CpuKernelRow rows[] = {
     {"Greater", 7, 13, &cpu_greater, FRESH, {{"T", NUMBERS}, {"T1", BOOLEAN}}},
     {"Identity", 1, 13, &cpu_identity, SHARES_0, {{"T", ANY}}},
     {"Identity", 14, 25, &cpu_identity, SHARES_0, {{"V", ANY}}},
+    {"If", 1, 25, &cpu_if, FRESH, {{"B", BOOLEAN}, {"V", ANY_OR_STRING}}},
     {"LeakyRelu", 6, 16, &cpu_leaky_relu, REUSES_0, {{"T", REALS}}},
     {"Less", 7, 13, &cpu_less, FRESH, {{"T", NUMBERS}, {"T1", BOOLEAN}}},
     {"Log", 6, 13, &cpu_log, REUSES_0, {{"T", REALS}}},
+    {"Loop", 1, 25, &cpu_loop, FRESH, {{"I", BIT(INT64)}, {"B", BOOLEAN}, {"V", ANY_OR_STRING}}},
     {"MatMul", 1, 13, &cpu_matmul, FRESH, {{"T", REALS | WIDE_INTEGERS}}},
     {"Max", 6, 13, &cpu_max, FRESH, {{"T", NUMBERS}}},
     {"Min", 6, 13, &cpu_min, FRESH, {{"T", NUMBERS}}},
@@ -83,6 +86,7 @@ static const CpuKernelRow rows[] = {
     {"Relu", 6, 14, &cpu_relu, REUSES_0, {{"T", SIGNED | REALS}}},
     {"Reshape", 1, 4, &cpu_reshape, SHARES_0, {{"T", REALS}}},
     {"Reshape", 5, 25, &cpu_reshape, SHARES_0, {{"T", ANY}}},
+    {"Scan", 9, 25, &cpu_scan, FRESH, {{"V", ANY}}},
     {"Shape", 1, 25, &cpu_shape, FRESH, {{"T", ANY}, {"T1", BIT(INT64)}}},
     {"Sigmoid", 6, 13, &cpu_sigmoid, REUSES_0, {{"T", REALS}}},
     {"Slice", 1, 9, &cpu_slice, FRESH, {{"T", ANY}}},
@@ -134,6 +138,7 @@ static OrtStatus* ORT_API_CALL create_kernel(void* state, const OrtKernelInfo* i
   const CpuKernelSource* source = state;
   const CpuOperator* op = source->row->op;
   *kernel_out = NULL;
+  if (op->create) return op->create(source, info, kernel_out);
   CpuKernel* kernel = calloc(1, op->size);
   if (!kernel)
     return source->api->CreateStatus(ORT_RUNTIME_EXCEPTION, CPU_EP_NAME ": out of memory for a kernel");

@@ -183,25 +183,12 @@ static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
 
 /* ---- All of them ---- */
 
-static OrtStatus* refuse_subgraph_kernel(const Unit* unit) {
-  StrBuf text = {0};
-  describe_node(&text, unit->nodes[0]);
-  OrtStatus* status =
-      status_new(ORT_NOT_IMPLEMENTED,
-                 "EP '%s' wants node %s without fusing it: kernels that run subgraphs are not "
-                 "implemented",
-                 unit->ep->name, text.failed ? "?" : text.text);
-  strbuf_release(&text);
-  return status;
-}
-
 OrtStatus* compile_units(OrtSession* session) {
   for (size_t i = 0; i < session->unit_count; i++) {
     Unit* unit = session->units[i];
     if (unit->is_fused) continue;
     unit->node = unit->nodes[0];
     unit->context.node_name = unit->node->name;
-    if (unit->node->subgraph_count != 0) return refuse_subgraph_kernel(unit);
   }
   /* Units are in the order of EPs, then graphs: those of one call follow each other but for single nodes. */
   Unit** batch = mem_calloc(session->unit_count, sizeof *batch);

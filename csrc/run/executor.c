@@ -23,7 +23,7 @@ static OrtStatus* step_failure(OrtStatus* cause, const Step* step) {
 }
 
 static OrtStatus* check_produced(const Frame* frame, const Step* step) {
-  const Slot* slots = frame->session->plan.slots;
+  const Slot* slots = frame->plan->slots;
   for (size_t i = 0; i < step->output_count; i++) {
     int32_t slot = step->outputs[i];
     if (slot < 0 || frame->values[slot] != NULL || !slots[slot].is_needed) continue;
@@ -56,11 +56,11 @@ static OrtStatus* timed_step(Frame* frame, Step* step) {
   return status;
 }
 
-static OrtStatus* run_steps(Frame* frame, const OrtRunOptions* options) {
-  OrtSession* session = frame->session;
-  bool is_timing = atomic_load_explicit(&session->is_timing, memory_order_relaxed);
-  Step* end = session->plan.steps + session->plan.step_count;
-  for (Step* step = session->plan.steps; step != end; step++) {
+static OrtStatus* run_steps(Frame* frame) {
+  const OrtRunOptions* options = frame->options;
+  bool is_timing = atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
+  Step* end = frame->plan->steps + frame->plan->step_count;
+  for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
       return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
                         step->unit->node->name);
@@ -75,11 +75,10 @@ static OrtStatus* run_steps(Frame* frame, const OrtRunOptions* options) {
   return NULL;
 }
 
-/* The steps, and around them what values on devices need. */
-static OrtStatus* run_graph(Frame* frame, const OrtRunOptions* options) {
-  if (!frame_has_devices(frame)) return run_steps(frame, options);
-  OrtStatus* status = devices_begin(frame, options);
-  if (status == NULL) status = run_steps(frame, options);
+OrtStatus* frame_run(Frame* frame) {
+  if (!frame_has_devices(frame)) return run_steps(frame);
+  OrtStatus* status = devices_begin(frame);
+  if (status == NULL) status = run_steps(frame);
   if (status == NULL) status = devices_fetch(frame);
   return devices_end(frame, status);
 }
@@ -120,7 +119,7 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
       break; /* this one did not start */
     }
   }
-  if (status == NULL) status = run_graph(frame, options);
+  if (status == NULL) status = frame_run(frame);
   return end_hooks(session, shown, started, status);
 }
 
@@ -129,7 +128,7 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
 /* Copied outputs first, since they can fail; then the results change hands. */
 static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
   OrtStatus* status = NULL;
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   size_t copied = 0;
   for (; copied < plan->output_count && status == NULL; copied++) {
     const OutputSpec* spec = &plan->outputs[copied];
@@ -159,9 +158,8 @@ static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
   return status;
 }
 
-/* releases what the run left in the frame; what the caller gave stays the caller's. */
-static void clean_frame(Frame* frame, bool has_failed) {
-  const Plan* plan = &frame->session->plan;
+void frame_clean(Frame* frame, bool has_failed) {
+  const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t place = frame->output_place[i];
@@ -202,9 +200,10 @@ static const OrtLogger* logger_for(Frame* frame, const OrtRunOptions* options) {
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
                        size_t output_count, OrtValue** outputs, const OrtMemoryInfo* const* output_memories) {
-  Frame* frame = frame_get(session);
+  Frame* frame = frame_get(session, &session->plan);
   if (frame == NULL) return status_no_memory();
   OrtStatus* status = NULL;
+  frame->options = options;
   frame->caller_outputs = outputs;
   frame->caller_memories = output_memories;
   frame->has_device_values = output_memories != NULL;
@@ -212,11 +211,11 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
   frame->context.logger = logger_for(frame, options);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
-  status = session->has_run_hooks ? run_with_hooks(frame, options) : run_graph(frame, options);
+  status = session->has_run_hooks ? run_with_hooks(frame, options) : frame_run(frame);
   if (session->is_serial) pthread_mutex_unlock(&session->serial);
   if (status == NULL) status = hand_over(frame, outputs);
 done:
-  clean_frame(frame, status != NULL);
+  frame_clean(frame, status != NULL);
   frame_put(frame);
   return status;
 }

@@ -1,5 +1,5 @@
-/* Frames: the memory of one Run. A session keeps idle ones, so that a Run allocates nothing but what it gives
- * to the caller. One thread at a time has a frame. */
+/* Frames: the memory of one run of a plan. Plans keep idle ones, so that a Run allocates nothing but what it
+ * gives to the caller. One thread at a time has a frame. */
 #include <string.h>
 
 #include "run/run.h"
@@ -20,11 +20,11 @@ static void place_constants(Frame* frame, const Plan* plan) {
   }
 }
 
-static Frame* frame_new(OrtSession* session) {
-  const Plan* plan = &session->plan;
+static Frame* frame_new(OrtSession* session, Plan* plan) {
   Frame* frame = mem_calloc(1, sizeof *frame);
   if (frame == NULL) return NULL;
   frame->session = session;
+  frame->plan = plan;
   frame->context.frame = frame;
   frame->values = mem_calloc(plan->slot_count, sizeof *frame->values);
   frame->own = mem_calloc(plan->slot_count, sizeof *frame->own);
@@ -75,13 +75,13 @@ void frame_free(Frame* frame) {
   mem_free(frame);
 }
 
-Frame* frame_get(OrtSession* session) {
-  for (size_t i = 0; i < SESSION_FRAMES; i++) {
-    if (atomic_load_explicit(&session->frames[i], memory_order_relaxed) == NULL) continue;
-    Frame* frame = atomic_exchange_explicit(&session->frames[i], NULL, memory_order_acquire);
+Frame* frame_get(OrtSession* session, Plan* plan) {
+  for (size_t i = 0; i < PLAN_FRAMES; i++) {
+    if (atomic_load_explicit(&plan->frames[i], memory_order_relaxed) == NULL) continue;
+    Frame* frame = atomic_exchange_explicit(&plan->frames[i], NULL, memory_order_acquire);
     if (frame != NULL) return frame;
   }
-  return frame_new(session);
+  return frame_new(session, plan);
 }
 
 /* Buffers that this run did not need are given back: shapes may have changed. */
@@ -99,13 +99,13 @@ static void trim_buffers(Frame* frame) {
 }
 
 void frame_put(Frame* frame) {
-  OrtSession* session = frame->session;
+  Plan* plan = frame->plan;
   if (frame->buffer_count != 0) trim_buffers(frame);
   frame->run++;
-  for (size_t i = 0; i < SESSION_FRAMES; i++) {
+  for (size_t i = 0; i < PLAN_FRAMES; i++) {
     Frame* none = NULL;
-    if (atomic_load_explicit(&session->frames[i], memory_order_relaxed) == NULL &&
-        atomic_compare_exchange_strong_explicit(&session->frames[i], &none, frame, memory_order_release,
+    if (atomic_load_explicit(&plan->frames[i], memory_order_relaxed) == NULL &&
+        atomic_compare_exchange_strong_explicit(&plan->frames[i], &none, frame, memory_order_release,
                                                 memory_order_relaxed))
       return;
   }
@@ -152,7 +152,7 @@ static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t*
 }
 
 OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse) {
-  const Slot* plan_slot = &frame->session->plan.slots[slot];
+  const Slot* plan_slot = &frame->plan->slots[slot];
   ONNXTensorElementDataType type = plan_slot->element_type;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
     return value_new_tensor(allocator_cpu(), type, rank, dims, &frame->values[slot]);

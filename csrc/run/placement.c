@@ -143,12 +143,16 @@ int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtVa
   return unit->ep->place;
 }
 
-OrtStatus* upload_constants(OrtSession* session) {
-  for (size_t i = 0; i < session->plan.slot_count; i++) {
-    Slot* slot = &session->plan.slots[i];
+static OrtStatus* upload_of_plan(OrtSession* session, Plan* plan) {
+  for (size_t i = 0; i < plan->slot_count; i++) {
+    Slot* slot = &plan->slots[i];
     if (slot->kind != SLOT_CONSTANT || slot->place == 0) continue;
     const Place* place = &session->places[slot->place];
     const OrtValue* source = slot->value->initializer;
+    if (source->kind == ONNX_TYPE_UNKNOWN) { /* its kernels packed it */
+      slot->constant = value_retain(source);
+      continue;
+    }
     OrtStatus* status =
         value_new_tensor(place->read_only, source->element_type, source->rank, source->dims, &slot->constant);
     if (status == NULL) status = env_copy_tensors(session->env, &source, &slot->constant, NULL, 1);
@@ -156,5 +160,10 @@ OrtStatus* upload_constants(OrtSession* session) {
       return ep_failure(status, "EP '%s': initializer '%s' could not be put into memory '%s'",
                         place->ep->name, slot->value->name, place->memory->name);
   }
+  return NULL;
+}
+
+OrtStatus* upload_constants(OrtSession* session) {
+  for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) TRY(upload_of_plan(session, plan));
   return NULL;
 }

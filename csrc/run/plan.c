@@ -1,9 +1,9 @@
-/* The plan: which unit runs when, where each value lies, and when nobody needs it any more. */
+/* Plans: which unit runs when, where each value lies, and when nobody needs it any more. */
 #include <string.h>
 
 #include "run/run.h"
 
-/* Slots are numbered as values are met. */
+/* Slots are numbered as values are met. One for each graph. */
 typedef struct Planner {
   OrtSession* session;
   Plan* plan;
@@ -29,7 +29,7 @@ static int32_t slot_for(Planner* planner, OrtValueInfo* value, SlotKind kind) {
   return (int32_t)value->slot;
 }
 
-/* ---- Inputs and outputs of the session ---- */
+/* ---- Inputs and outputs of the graph ---- */
 
 static OrtStatus* add_input(Planner* planner, OrtValueInfo* value) {
   Plan* plan = planner->plan;
@@ -42,9 +42,24 @@ static OrtStatus* add_input(Planner* planner, OrtValueInfo* value) {
   return name_map_put(&plan->input_names, spec->name, spec) ? NULL : status_no_memory();
 }
 
-static OrtStatus* plan_inputs(Planner* planner) {
-  const OrtGraph* graph = planner->session->model->graph;
+/* Of a subgraph: all are given, and so is what it captures, but for constants. */
+static OrtStatus* plan_body_inputs(Planner* planner) {
   Plan* plan = planner->plan;
+  const OrtGraph* graph = plan->graph;
+  plan->inputs =
+      arena_calloc(planner->arena, graph->input_count + graph->captured_count, sizeof *plan->inputs);
+  if (plan->inputs == NULL) return status_no_memory();
+  for (size_t i = 0; i < graph->input_count; i++) TRY(add_input(planner, graph->inputs[i]));
+  plan->required_count = plan->input_count;
+  for (size_t i = 0; i < graph->captured_count; i++) {
+    if (!graph->captured[i]->is_constant) TRY(add_input(planner, graph->captured[i]));
+  }
+  return NULL;
+}
+
+static OrtStatus* plan_inputs(Planner* planner) {
+  Plan* plan = planner->plan;
+  const OrtGraph* graph = plan->graph;
   plan->inputs = arena_calloc(planner->arena, graph->input_count, sizeof *plan->inputs);
   if (plan->inputs == NULL) return status_no_memory();
   for (size_t i = 0; i < graph->input_count; i++) {
@@ -59,15 +74,16 @@ static OrtStatus* plan_inputs(Planner* planner) {
 }
 
 static OrtStatus* plan_outputs(Planner* planner) {
-  const OrtGraph* graph = planner->session->model->graph;
   Plan* plan = planner->plan;
+  const OrtGraph* graph = plan->graph;
   plan->outputs = arena_calloc(planner->arena, graph->output_count, sizeof *plan->outputs);
   if (plan->outputs == NULL) return status_no_memory();
   for (size_t i = 0; i < graph->output_count; i++) {
     OrtValueInfo* value = graph->outputs[i];
     bool is_produced = value->producer != NULL;
-    if (!is_produced && value->initializer == NULL && !value->is_graph_input)
-      return status_new(ORT_INVALID_GRAPH, "nothing makes the model's output '%s'", value->name);
+    if (!is_produced && value->initializer == NULL && value->slot < 0)
+      return status_new(ORT_INVALID_GRAPH, "nothing makes the output '%s' of graph '%s'", value->name,
+                        graph->name);
     OutputSpec* spec = &plan->outputs[plan->output_count];
     *spec = (OutputSpec){.value = value,
                          .name = value->name,
@@ -109,10 +125,14 @@ static OrtStatus* add_copy_step(Planner* planner, int32_t from, int32_t to) {
   if (unit == NULL || slots == NULL || node == NULL) return status_no_memory();
   slots[0] = from;
   slots[1] = to;
-  *unit = (Unit){.ep = place->ep, .graph = session->model->graph, .is_copy = true, .node = node};
+  *unit = (Unit){.ep = place->ep, .graph = plan->graph, .is_copy = true, .node = node};
   Step* step = &plan->steps[plan->step_count++];
-  *step =
-      (Step){.unit = unit, .inputs = &slots[0], .input_count = 1, .outputs = &slots[1], .output_count = 1};
+  *step = (Step){.unit = unit,
+                 .inputs = &slots[0],
+                 .input_count = 1,
+                 .read_count = 1,
+                 .outputs = &slots[1],
+                 .output_count = 1};
   int32_t stream = to_place != 0 && session->places[to_place].has_streams ? to_place : from_place;
   step->stream = session->places[stream].has_streams ? stream : 0;
   return NULL;
@@ -158,9 +178,7 @@ static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, i
 
 /* Inputs may put copy steps before the unit's own. */
 static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* const* values, size_t count,
-                             bool is_input, const int32_t** out) {
-  int32_t* slots = arena_calloc(planner->arena, count, sizeof *slots);
-  if (slots == NULL) return status_no_memory();
+                             bool is_input, int32_t* slots) {
   for (size_t i = 0; i < count; i++) {
     OrtValueInfo* value = values[i];
     slots[i] = -1;
@@ -178,22 +196,72 @@ static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* c
     slot->is_needed = true;
     TRY(slot_in_place(planner, slots[i], place, &slots[i]));
   }
-  *out = slots;
+  return NULL;
+}
+
+static OrtStatus* plan_graph(OrtSession* session, Plan* plan, OrtGraph* graph);
+
+/* Plans the subgraphs of a node that a kernel runs. *captured: how many values they capture. */
+static OrtStatus* plan_bodies(Planner* planner, const OrtNode* node, Body** out, size_t* captured) {
+  *captured = 0;
+  *out = NULL;
+  if (node->subgraph_count == 0) return NULL;
+  Body* bodies = arena_calloc(planner->arena, node->subgraph_count, sizeof *bodies);
+  if (bodies == NULL) return status_no_memory();
+  for (size_t i = 0; i < node->subgraph_count; i++) {
+    Plan* plan = arena_alloc(planner->arena, sizeof *plan);
+    if (plan == NULL) return status_no_memory();
+    Plan* first = &planner->session->plan;
+    plan->next = first->next;
+    first->next = plan;
+    bodies[i].plan = plan;
+    TRY(plan_graph(planner->session, plan, node->subgraphs[i]));
+    *captured += plan->input_count - plan_captured(plan);
+  }
+  *out = bodies;
+  return NULL;
+}
+
+/* What the bodies capture is read in host memory. `slots`: room for all. */
+static OrtStatus* captured_slots(Planner* planner, const Unit* unit, Body* bodies, int32_t* slots) {
+  for (size_t i = 0; i < unit->node->subgraph_count; i++) {
+    const Plan* plan = bodies[i].plan;
+    bodies[i].captured = slots;
+    for (size_t k = plan_captured(plan); k < plan->input_count; k++) {
+      const OrtValueInfo* outer = plan->inputs[k].value->outer;
+      if (outer->slot < 0)
+        return status_new(ORT_INVALID_GRAPH,
+                          "nothing makes the value '%s' that subgraphs of node '%s' of EP '%s' read",
+                          outer->name, unit->node->name, unit->ep->name);
+      planner->plan->slots[outer->slot].is_needed = true;
+      TRY(slot_in_place(planner, (int32_t)outer->slot, 0, slots++));
+    }
+  }
   return NULL;
 }
 
 static OrtStatus* plan_step(Planner* planner, Unit* unit) {
   const OrtNode* node = unit->node;
-  const int32_t *inputs = NULL, *outputs = NULL;
-  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, &inputs));
-  TRY(step_slots(planner, unit, node->outputs, node->output_count, false, &outputs));
+  Body* bodies = NULL;
+  size_t captured = 0;
+  TRY(plan_bodies(planner, node, &bodies, &captured));
+  int32_t* inputs = arena_calloc(planner->arena, node->input_count + captured, sizeof *inputs);
+  int32_t* outputs = arena_calloc(planner->arena, node->output_count, sizeof *outputs);
+  if (inputs == NULL || outputs == NULL) return status_no_memory();
+  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, inputs));
+  if (bodies != NULL) TRY(captured_slots(planner, unit, bodies, inputs + node->input_count));
+  TRY(step_slots(planner, unit, node->outputs, node->output_count, false, outputs));
+  /* A kernel that runs subgraphs waits for its inputs and for what it has started. */
+  bool has_stream = bodies == NULL && planner->session->places[unit->ep->place].has_streams;
   Step* step = &planner->plan->steps[planner->plan->step_count++];
   *step = (Step){.unit = unit,
                  .inputs = inputs,
                  .input_count = node->input_count,
+                 .read_count = node->input_count + captured,
                  .outputs = outputs,
                  .output_count = node->output_count,
-                 .stream = planner->session->places[unit->ep->place].has_streams ? unit->ep->place : 0};
+                 .stream = has_stream ? unit->ep->place : 0,
+                 .bodies = bodies};
   return NULL;
 }
 
@@ -207,7 +275,7 @@ static OrtStatus* plan_lifetimes(Planner* planner) {
   if (last == NULL || counts == NULL) TRY_DONE(status_no_memory());
   for (size_t i = 0; i < plan->step_count; i++) {
     const Step* step = &plan->steps[i];
-    for (size_t k = 0; k < step->input_count; k++) {
+    for (size_t k = 0; k < step->read_count; k++) {
       if (step->inputs[k] >= 0) last[step->inputs[k]] = i + 1;
     }
     for (size_t k = 0; k < step->output_count; k++) {
@@ -242,7 +310,7 @@ static bool dies_here(const Step* step, int32_t slot) {
 
 static size_t times_read(const Step* step, int32_t slot) {
   size_t times = 0;
-  for (size_t i = 0; i < step->input_count; i++) times += step->inputs[i] == slot;
+  for (size_t i = 0; i < step->read_count; i++) times += step->inputs[i] == slot;
   return times;
 }
 
@@ -272,7 +340,7 @@ static OrtStatus* plan_in_place(Planner* planner, Step* step) {
 static void mark_read_on_host(Plan* plan) {
   for (size_t i = 0; i < plan->step_count; i++) {
     const Step* step = &plan->steps[i];
-    for (size_t k = 0; !step->unit->is_copy && k < step->input_count; k++) {
+    for (size_t k = 0; !step->unit->is_copy && k < step->read_count; k++) {
       if (step->inputs[k] < 0 || plan->slots[step->inputs[k]].kind != SLOT_INPUT) continue;
       InputSpec* spec = name_map_get(&plan->input_names, plan->slots[step->inputs[k]].value->name);
       if (spec != NULL) spec->is_read_on_host = true;
@@ -280,23 +348,29 @@ static void mark_read_on_host(Plan* plan) {
   }
 }
 
+static size_t count_units(const OrtSession* session, const OrtGraph* graph) {
+  size_t count = 0;
+  for (size_t i = 0; i < session->unit_count; i++) count += session->units[i]->graph == graph;
+  return count;
+}
+
 static OrtStatus* plan_steps(Planner* planner) {
   OrtStatus* status = NULL;
   Plan* plan = planner->plan;
-  const OrtGraph* graph = planner->session->model->graph;
+  const OrtGraph* graph = plan->graph;
   OrtNode** order = mem_calloc(graph->node_count, sizeof *order);
   if (order == NULL) return status_no_memory();
   size_t count = 0;
   Unit* cycle = NULL;
   TRY_DONE(graph_order(graph, order, &count, &cycle));
-  if (cycle != NULL || count != planner->session->unit_count)
-    TRY_DONE(status_new(ORT_FAIL, "the claims on the model's nodes have no order"));
+  if (cycle != NULL || count != count_units(planner->session, graph))
+    TRY_DONE(status_new(ORT_FAIL, "the claims on the nodes of graph '%s' have no order", graph->name));
   plan->steps = arena_calloc(planner->arena, count + planner->copy_capacity, sizeof *plan->steps);
   if (plan->steps == NULL) TRY_DONE(status_no_memory());
   for (size_t i = 0; i < count; i++) TRY_DONE(plan_step(planner, node_unit(order[i])));
   for (size_t i = 0; i < plan->step_count; i++)
     planner->session->places[plan->steps[i].stream].has_work = true;
-  TRY_DONE(plan_order(planner->session));
+  TRY_DONE(plan_order(planner->session, plan));
   TRY_DONE(plan_lifetimes(planner));
   for (size_t i = 0; i < plan->step_count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
   mark_read_on_host(plan);
@@ -305,19 +379,34 @@ done:
   return status;
 }
 
-OrtStatus* plan_build(OrtSession* session) {
-  Planner planner = {.session = session, .plan = &session->plan, .arena = &session->arena};
-  const OrtGraph* graph = session->model->graph;
+/* An upper bound of the copies that units of the graph need: to the host, and on from there. */
+static size_t most_copies(const OrtSession* session, const OrtGraph* graph) {
+  size_t count = 0;
+  for (size_t i = 0; session->place_count > 1 && i < session->unit_count; i++) {
+    const OrtNode* node = session->units[i]->node;
+    if (session->units[i]->graph == graph) count += 2 * (node->input_count + node->implicit_input_count);
+  }
+  return count;
+}
+
+static OrtStatus* plan_graph(OrtSession* session, Plan* plan, OrtGraph* graph) {
+  Planner planner = {.session = session,
+                     .plan = plan,
+                     .arena = &session->arena,
+                     .copy_capacity = most_copies(session, graph)};
+  plan->graph = graph;
   for (size_t i = 0; i < graph->values.capacity; i++) {
     if (graph->values.entries[i].name != NULL) ((OrtValueInfo*)graph->values.entries[i].value)->slot = -1;
   }
-  for (size_t i = 0; session->place_count > 1 && i < session->unit_count; i++)
-    planner.copy_capacity += 2 * session->units[i]->node->input_count; /* at most to the host and on */
   size_t slots = graph->values.count + planner.copy_capacity;
-  session->plan.slots = arena_calloc(&session->arena, slots, sizeof(Slot));
-  if (session->plan.slots == NULL) return status_no_memory();
+  plan->slots = arena_calloc(&session->arena, slots, sizeof(Slot));
+  if (plan->slots == NULL) return status_no_memory();
   if (slots > INT32_MAX) return status_new(ORT_NOT_IMPLEMENTED, "the model has too many values");
-  TRY(plan_inputs(&planner));
+  TRY(graph->parent_node != NULL ? plan_body_inputs(&planner) : plan_inputs(&planner));
   TRY(plan_outputs(&planner));
   return plan_steps(&planner);
+}
+
+OrtStatus* plan_build(OrtSession* session) {
+  return plan_graph(session, &session->plan, session->model->graph);
 }

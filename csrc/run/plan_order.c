@@ -15,7 +15,7 @@ typedef struct Order {
 static OrtStatus* add_waits(Order* order, Step* step) {
   size_t count = 0;
   for (size_t i = 0; i < order->place_count; i++) order->needed[i] = 0;
-  for (size_t i = 0; i < step->input_count; i++) {
+  for (size_t i = 0; i < step->read_count; i++) {
     size_t made_by = step->inputs[i] >= 0 ? order->producer[step->inputs[i]] : 0;
     if (made_by == 0) continue;
     int32_t stream = order->plan->steps[made_by - 1].stream;
@@ -40,15 +40,14 @@ static OrtStatus* add_waits(Order* order, Step* step) {
 /* What the step's work reads after the call, from memory that its stream does not order. */
 static void hold_inputs(Order* order, const Step* step) {
   if (step->stream == 0) return;
-  for (size_t i = 0; i < step->input_count; i++) {
+  for (size_t i = 0; i < step->read_count; i++) {
     Slot* slot = step->inputs[i] >= 0 ? &order->plan->slots[step->inputs[i]] : NULL;
     if (slot == NULL || slot->kind != SLOT_INTERMEDIATE || slot->place == step->stream) continue;
     slot->is_held = order->plan->has_held = true;
   }
 }
 
-OrtStatus* plan_order(OrtSession* session) {
-  Plan* plan = &session->plan;
+OrtStatus* plan_order(OrtSession* session, Plan* plan) {
   OrtStatus* status = NULL;
   Order order = {.plan = plan, .arena = &session->arena, .place_count = session->place_count};
   for (size_t i = 0; i < plan->step_count; i++) plan->steps[i].notification = -1;

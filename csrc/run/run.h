@@ -12,6 +12,7 @@
 
 typedef struct Unit Unit;
 typedef struct Frame Frame;
+typedef struct Plan Plan;
 
 /* ---- kernel_def.c: what a kernel can do ---- */
 
@@ -228,23 +229,30 @@ struct OrtKernelInfo {
 
 typedef enum SlotKind { SLOT_INPUT, SLOT_CONSTANT, SLOT_INTERMEDIATE, SLOT_OUTPUT } SlotKind;
 
-/* One value of the main graph. */
+/* One value of the plan's graph. */
 typedef struct Slot {
   const OrtValueInfo* value;
   SlotKind kind;
   ONNXTensorElementDataType element_type; /* UNDEFINED: unknown, or not a tensor */
   bool is_needed;                         /* somebody reads it: a kernel must produce it */
-  int32_t output;                         /* SLOT_OUTPUT: place among the session's outputs */
+  int32_t output;                         /* SLOT_OUTPUT: place among the plan's outputs */
   int32_t place;      /* of OrtSession::places; of an input: 0, whatever the caller gives */
   int32_t next_copy;  /* the next slot that shows this value in another place; -1: none */
   bool is_held;       /* work may read it after its last reader was called: kept to the end */
   OrtValue* constant; /* SLOT_CONSTANT on a device: owned */
 } Slot;
 
+/* A subgraph of a step's node, for a kernel that runs it. */
+typedef struct Body {
+  Plan* plan;
+  const int32_t* captured; /* for each captured input of the body: the slot that holds it outside */
+} Body;
+
 typedef struct Step {
   Unit* unit;
   const int32_t* inputs; /* slots; -1: a missing optional one */
   size_t input_count;
+  size_t read_count;      /* of `inputs`: behind the node's own, what its bodies capture */
   const int32_t* outputs; /* slots; -1: not wanted */
   size_t output_count;
   const int32_t* last_used; /* intermediates that nobody needs after this step */
@@ -255,6 +263,7 @@ typedef struct Step {
   int32_t notification; /* activated behind the step, because somebody waits for it; -1: nobody */
   const int32_t* waits; /* notifications that the host waits for before the step */
   size_t wait_count;
+  const Body* bodies; /* one a subgraph of the node; NULL: there are none, or the node is fused */
   _Atomic uint64_t runs, nanoseconds;
 } Step;
 
@@ -274,25 +283,37 @@ typedef struct OutputSpec {
   bool is_copied; /* an input or a constant: not made by a step */
 } OutputSpec;
 
-typedef struct Plan {
+#define PLAN_FRAMES 16
+
+/* How one graph runs: the main graph, or a subgraph of a node that a kernel runs. */
+struct Plan {
+  OrtGraph* graph;
+  Plan* next; /* of the session */
   Step* steps;
   size_t step_count;
   Slot* slots;
   size_t slot_count;
-  InputSpec* inputs; /* required ones in the graph's order, then overridable initializers */
+  InputSpec* inputs; /* required ones in the graph's order, then overridable initializers; of a subgraph: all
+                        in its order, then what it captures */
   size_t input_count, required_count;
   OutputSpec* outputs;
   size_t output_count;
   NameMap input_names, output_names; /* -> InputSpec, OutputSpec */
   size_t notification_count;
   bool has_held;
-} Plan;
+  _Atomic(Frame*) frames[PLAN_FRAMES]; /* idle ones */
+};
+/* Plans the main graph and, before it, the subgraphs that kernels run. */
 OrtStatus* plan_build(OrtSession* session);
+/* The input specs of a subgraph's plan from this one on are captured values. */
+static inline size_t plan_captured(const Plan* plan) {
+  return plan->required_count;
+}
 
 /* ---- plan_order.c ---- */
 
 /* Fills in Step::waits and notifications, and Slot::is_held: what work on streams needs to be in order. */
-OrtStatus* plan_order(OrtSession* session);
+OrtStatus* plan_order(OrtSession* session, Plan* plan);
 
 /* ---- frame.c: the memory of one Run ---- */
 
@@ -314,6 +335,9 @@ typedef struct Scratch Scratch;
 
 struct Frame {
   OrtSession* session;
+  Plan* plan;
+  const Frame* parent; /* of a subgraph's run: the frame of the run around it, which lends its streams */
+  const OrtRunOptions* options; /* of the run; may be NULL */
   OrtKernelContext context;
   OrtValue** values;      /* a slot: its value now, or NULL */
   OrtValue* own;          /* a slot: where an intermediate's value lives */
@@ -337,7 +361,7 @@ struct Frame {
   OrtLogger run_logger;
 };
 /* gives (caller releases with frame_put). Any thread. NULL: no memory. */
-Frame* frame_get(OrtSession* session);
+Frame* frame_get(OrtSession* session, Plan* plan);
 void frame_put(Frame* frame);  /* releases: the values of the run, and keeps the frame for the next one */
 void frame_free(Frame* frame); /* releases */
 /* Makes the value of an intermediate slot in the frame's own memory; strings on the heap. `reuse`: a slot
@@ -356,8 +380,6 @@ typedef struct AssignmentInfo {
 OrtStatus* assignment_record(OrtSession* session);
 
 /* ---- session.c ---- */
-
-#define SESSION_FRAMES 16
 
 struct OrtSession {
   OrtEnv* env; /* a reference */
@@ -379,8 +401,7 @@ struct OrtSession {
   AssignmentInfo assignment;
   OrtRunOptions* default_run_options;
   bool has_run_hooks, is_serial;
-  pthread_mutex_t serial;                 /* held through Run when an EP cannot run concurrently */
-  _Atomic(Frame*) frames[SESSION_FRAMES]; /* idle ones */
+  pthread_mutex_t serial; /* held through Run when an EP cannot run concurrently */
   _Atomic bool is_timing;
 };
 
@@ -394,6 +415,10 @@ OrtStatus* session_adapt_model(OrtSession* session);
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
                        size_t output_count, OrtValue** outputs, const OrtMemoryInfo* const* output_memories);
+/* The steps of a bound frame's plan, and around them what values on devices need. */
+OrtStatus* frame_run(Frame* frame);
+/* releases what a run left in the frame; what the caller gave stays the caller's. */
+void frame_clean(Frame* frame, bool has_failed);
 
 /* ---- run_devices.c: a Run with values on devices ---- */
 
@@ -401,7 +426,7 @@ static inline bool frame_has_devices(const Frame* frame) {
   return frame->session->place_count > 1 || frame->has_device_values;
 }
 /* Opens the streams and puts inputs where they are read. After a failure too, devices_end is called. */
-OrtStatus* devices_begin(Frame* frame, const OrtRunOptions* options);
+OrtStatus* devices_begin(Frame* frame);
 OrtStatus* devices_wait(Frame* frame, const Step* step);   /* before a step that has waits */
 OrtStatus* devices_notify(Frame* frame, const Step* step); /* behind a step that has a notification */
 OrtStatus* devices_copy(Frame* frame, const Step* step);   /* what a copy step does */

@@ -32,9 +32,10 @@ static bool is_callers(const Frame* frame, size_t place) {
   return frame->streams[place] != NULL && frame->streams[place] != frame->own_streams[place];
 }
 
-/* `callers` (may be NULL) takes the place of the frame's own. */
-static OrtStatus* open_streams(Frame* frame, OrtSyncStream* callers) {
+/* The stream of the run options (may be NULL) takes the place of the frame's own. */
+static OrtStatus* open_streams(Frame* frame) {
   OrtSession* session = frame->session;
+  OrtSyncStream* callers = frame->options != NULL ? frame->options->stream : NULL;
   bool is_known = callers == NULL;
   for (size_t i = 1; i < session->place_count; i++) {
     const Place* place = &session->places[i];
@@ -55,7 +56,7 @@ static OrtStatus* open_streams(Frame* frame, OrtSyncStream* callers) {
 /* Work that made the caller's device values may still go on: only the EP can know. */
 static OrtStatus* sync_eps(Frame* frame) {
   OrtSession* session = frame->session;
-  const Plan* plan = &session->plan;
+  const Plan* plan = frame->plan;
   for (size_t i = 1; i < session->place_count; i++) {
     SessionEp* ep = session->places[i].ep;
     OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
@@ -82,7 +83,7 @@ static OrtSyncStream* stream_for(const Frame* frame, const OrtValue* value) {
 
 /* Inputs on a device that units read in host memory. */
 static OrtStatus* stage_inputs(Frame* frame) {
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->input_count; i++) {
     const InputSpec* spec = &plan->inputs[i];
     const OrtValue* given = frame->input_given[i] ? frame->values[spec->slot] : NULL;
@@ -97,8 +98,15 @@ static OrtStatus* stage_inputs(Frame* frame) {
   return NULL;
 }
 
-OrtStatus* devices_begin(Frame* frame, const OrtRunOptions* options) {
-  TRY(open_streams(frame, options != NULL ? options->stream : NULL));
+static void borrow_streams(Frame* frame, const Frame* from) {
+  for (size_t i = 0; i < frame->session->place_count; i++) frame->streams[i] = from->streams[i];
+}
+
+OrtStatus* devices_begin(Frame* frame) {
+  if (frame->parent != NULL)
+    borrow_streams(frame, frame->parent);
+  else
+    TRY(open_streams(frame));
   if (!frame->has_device_values) return NULL;
   TRY(sync_eps(frame));
   return stage_inputs(frame);
@@ -126,7 +134,7 @@ OrtStatus* devices_copy(Frame* frame, const Step* step) {
   const OrtValue* source = frame->values[step->inputs[0]];
   int32_t slot = step->outputs[0];
   if (source == NULL) return NULL;
-  const Place* place = &frame->session->places[frame->session->plan.slots[slot].place];
+  const Place* place = &frame->session->places[frame->plan->slots[slot].place];
   if (memory_device_equal(&source->memory->device, &place->memory->device)) {
     frame->values[slot] = value_retain(source); /* an input that lies where it is read */
     return NULL;
@@ -168,7 +176,7 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
 }
 
 OrtStatus* devices_fetch(Frame* frame) {
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t wanted = frame->output_place[i];
@@ -203,7 +211,7 @@ static OrtStatus* add_failure(Frame* frame, OrtStatus* first, OrtStatus* failure
 /* True when host memory took part in the run's work on the place: it must be done before Run returns. */
 static bool must_flush(const Frame* frame, size_t place, bool has_failed) {
   if (has_failed || !is_callers(frame, place)) return true;
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     if (frame->is_fetched[i]) return true;
   }
@@ -229,6 +237,6 @@ OrtStatus* devices_end(Frame* frame, OrtStatus* status) {
     frame->drops_buffers = frame->drops_buffers || is_callers(frame, i);
   }
   for (size_t i = 0; i < session->place_count; i++) frame->streams[i] = NULL;
-  for (size_t i = 0; i < session->plan.notification_count; i++) notification_close(&frame->notifications[i]);
+  for (size_t i = 0; i < frame->plan->notification_count; i++) notification_close(&frame->notifications[i]);
   return status;
 }

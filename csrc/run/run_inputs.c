@@ -84,7 +84,7 @@ static OrtStatus* check_value(const char* kind, const char* name, const OrtTenso
 }
 
 static OrtStatus* missing_input(const Frame* frame) {
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   StrBuf missing = {0};
   for (size_t i = 0; i < plan->required_count; i++) {
     if (!frame->input_given[i])
@@ -97,7 +97,7 @@ static OrtStatus* missing_input(const Frame* frame) {
 }
 
 OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* const* values, size_t count) {
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   size_t required = 0;
   for (size_t i = 0; i < count; i++) {
     if (names[i] == NULL) return status_new(ORT_INVALID_ARGUMENT, "the name of input %zu is NULL", i);
@@ -117,7 +117,7 @@ OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* c
 }
 
 OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const* values, size_t count) {
-  const Plan* plan = &frame->session->plan;
+  const Plan* plan = frame->plan;
   for (size_t i = 0; i < count; i++) {
     if (names[i] == NULL) return status_new(ORT_INVALID_ARGUMENT, "the name of output %zu is NULL", i);
     const OutputSpec* spec = find_output(plan, names[i], i);

@@ -138,16 +138,24 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   return end_initialization(session);
 }
 
+static void plan_release_frames(Plan* plan) {
+  for (size_t i = 0; i < PLAN_FRAMES; i++) frame_free(plan->frames[i]);
+}
+
+static void plan_release(Plan* plan) {
+  for (size_t i = 0; i < plan->slot_count; i++) value_release(plan->slots[i].constant);
+  name_map_release(&plan->input_names);
+  name_map_release(&plan->output_names);
+}
+
 /* releases everything, newest first; also a session that was made half way. */
 static void session_free(OrtSession* session) {
-  for (size_t i = 0; i < SESSION_FRAMES; i++) frame_free(session->frames[i]);
+  for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) plan_release_frames(plan);
   for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
   packed_container_release(session->packed_weights);
-  for (size_t i = 0; i < session->plan.slot_count; i++) value_release(session->plan.slots[i].constant);
+  for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) plan_release(plan);
   places_close(session);
   for (size_t i = session->ep_count; i-- > 0;) session_ep_close(&session->eps[i]);
-  name_map_release(&session->plan.input_names);
-  name_map_release(&session->plan.output_names);
   api_ReleaseRunOptions(session->default_run_options);
   model_release(session->model);
   mem_free(session->units);

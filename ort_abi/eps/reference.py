@@ -27,7 +27,8 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
     """Claims every node that is left and that the reference evaluator knows, in groups as large as can be
     fused.
 
-    If, Loop and Scan are claimed whole, with their subgraphs and the values these capture.
+    If, Loop and Scan that nobody has are claimed whole, with their subgraphs and the values these capture; in
+    the subgraphs of those that another provider has, what is left is claimed.
     """
 
     name = "ReferenceExecutionProvider"
@@ -41,8 +42,8 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
         return [(device, {"ort_abi_last_resort": "1"}) for device in cpu]
 
     def get_capability(self, graph: Graph) -> list[list[Node]]:
-        """See the class. A subgraph's nodes go with the node that has the subgraph."""
-        if graph.parent_node is not None:
+        """See the class. A subgraph's nodes go with the node that has the subgraph, if nobody has that."""
+        if graph.parent_node is not None and not graph.parent_node.ep_name:
             return []
         return ep.partition(graph, _can_run)
 

@@ -1,0 +1,277 @@
+/* Running a subgraph: values go in by place, captured ones come from the frame around it, results are values
+ * on the heap that change hands. One thread. */
+#include <string.h>
+
+#include "api_slots.h"
+#include "run/control_flow.h"
+
+/* ---- Taking a frame ---- */
+
+/* Where the node's output lies, if a value of its own can be made there; NULL: host memory. */
+static const OrtMemoryInfo* output_memory(const OrtKernelContext* context, size_t index) {
+  const Step* step = context->step;
+  if (index >= step->output_count || step->outputs[index] < 0) return NULL;
+  int32_t place = context->frame->plan->slots[step->outputs[index]].place;
+  const OrtSession* session = context->frame->session;
+  if (place == 0 || env_shared_allocator(session->env, session->places[place].memory) == NULL) return NULL;
+  return session->places[place].memory;
+}
+
+OrtStatus* body_open(OrtKernelContext* context, size_t index, size_t offset, BodyRun* out) {
+  const Body* body = &context->step->bodies[index];
+  size_t count = body->plan->output_count;
+  *out = (BodyRun){.context = context, .body = body};
+  /* Results, as many that stay NULL (nothing is preallocated), and their memories. */
+  out->outputs = mem_calloc(3 * count, sizeof *out->outputs);
+  if (out->outputs == NULL) return status_no_memory();
+  out->memories = (const OrtMemoryInfo**)(void*)(out->outputs + 2 * count);
+  for (size_t i = offset; i < count; i++) {
+    out->memories[i] = output_memory(context, i - offset);
+    out->has_memories = out->has_memories || out->memories[i] != NULL;
+  }
+  Frame* frame = frame_get(context->frame->session, body->plan);
+  if (frame == NULL) return status_no_memory();
+  out->frame = frame;
+  frame->parent = context->frame;
+  frame->options = context->frame->options;
+  frame->context.logger = context->logger;
+  frame->caller_outputs = out->outputs + count;
+  frame->caller_memories = out->has_memories ? out->memories : NULL;
+  return NULL;
+}
+
+static void drop_outputs(BodyRun* run) {
+  for (size_t i = 0; i < run->body->plan->output_count; i++) {
+    value_release(run->outputs[i]);
+    run->outputs[i] = NULL;
+  }
+}
+
+void body_close(BodyRun* run) {
+  if (run->outputs != NULL) drop_outputs(run);
+  if (run->frame != NULL) {
+    run->frame->parent = NULL;
+    frame_put(run->frame);
+  }
+  mem_free(run->outputs);
+  *run = (BodyRun){0};
+}
+
+/* ---- One run ---- */
+
+static OrtStatus* bind_value(Frame* frame, size_t index, OrtValue* value) {
+  const InputSpec* spec = &frame->plan->inputs[index];
+  if (value == NULL || value->kind != ONNX_TYPE_TENSOR)
+    return status_new(ORT_INVALID_ARGUMENT, "input '%s' of the subgraph is no tensor", spec->name);
+  if (spec->tensor != NULL && spec->tensor->element_type != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED &&
+      spec->tensor->element_type != value->element_type)
+    return status_new(ORT_INVALID_ARGUMENT, "input '%s' of the subgraph is of type %s, it wants %s",
+                      spec->name, element_type_name(value->element_type),
+                      element_type_name(spec->tensor->element_type));
+  frame->input_given[index] = 1;
+  frame->values[spec->slot] = value;
+  if (!memory_device_is_host(&value->memory->device)) frame->has_device_values = true;
+  return NULL;
+}
+
+static OrtStatus* bind_all(BodyRun* run, const BodyInput* inputs) {
+  Frame* frame = run->frame;
+  const Plan* plan = frame->plan;
+  size_t captured = plan_captured(plan);
+  frame->has_device_values = run->has_memories;
+  for (size_t i = 0; i < captured; i++) TRY(bind_value(frame, i, inputs[i].value));
+  for (size_t i = captured; i < plan->input_count; i++)
+    TRY(bind_value(frame, i, run->context->frame->values[run->body->captured[i - captured]]));
+  for (size_t i = 0; i < plan->output_count; i++) frame->output_place[i] = (uint32_t)i + 1;
+  return NULL;
+}
+
+/* True if a value that goes through the body as it is may become its result as it is. */
+static bool is_owned_input(const Plan* plan, const BodyInput* inputs, const OrtValue* value) {
+  for (size_t i = 0; i < plan_captured(plan); i++) {
+    if (inputs[i].value == value) return inputs[i].is_owned;
+  }
+  return false;
+}
+
+static OrtStatus* collect(BodyRun* run, const BodyInput* inputs, size_t index) {
+  Frame* frame = run->frame;
+  const OutputSpec* spec = &frame->plan->outputs[index];
+  OrtValue* value = frame->values[spec->slot];
+  if (frame->is_fetched[index]) {
+    run->outputs[index] = frame->copies[index];
+    frame->copies[index] = NULL;
+    return NULL;
+  }
+  if (value == NULL) return status_new(ORT_FAIL, "the subgraph made no output '%s'", spec->name);
+  bool stays =
+      spec->is_copied ? !is_owned_input(frame->plan, inputs, value) : value == &frame->own[spec->slot];
+  if (stays) return copy_to_output(frame, spec, value, run->memories[index], NULL, &run->outputs[index]);
+  run->outputs[index] = value_retain(value);
+  return NULL;
+}
+
+OrtStatus* body_run(BodyRun* run, const BodyInput* inputs) {
+  OrtStatus* status = NULL;
+  Frame* frame = run->frame;
+  drop_outputs(run);
+  TRY_DONE(bind_all(run, inputs));
+  TRY_DONE(frame_run(frame));
+  for (size_t i = 0; i < frame->plan->output_count; i++) TRY_DONE(collect(run, inputs, i));
+done:
+  frame_clean(frame, status != NULL);
+  return status;
+}
+
+/* ---- Outputs of the node ---- */
+
+static OrtStatus* wrong_type(const OrtKernelContext* context, size_t index, const OrtValue* value) {
+  const Slot* slot = &context->frame->plan->slots[context->step->outputs[index]];
+  return status_new(ORT_INVALID_ARGUMENT, "output '%s' would be of type %s, the model says %s",
+                    slot->value->name, element_type_name(value->element_type),
+                    element_type_name(slot->element_type));
+}
+
+static bool type_fits(const OrtKernelContext* context, int32_t slot, const OrtValue* value) {
+  ONNXTensorElementDataType type = context->frame->plan->slots[slot].element_type;
+  return type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED || type == value->element_type;
+}
+
+/* The slot of the node's output, -1 if nobody wants it. */
+static int32_t output_slot(const OrtKernelContext* context, size_t index) {
+  return index < context->step->output_count ? context->step->outputs[index] : -1;
+}
+
+static OrtStatus* copy_strings(const OrtValue* source, OrtValue* target, size_t first) {
+  const StringElement* strings = source->data;
+  for (size_t i = 0; i < source->element_count; i++) {
+    const char* text = strings[i].text != NULL ? strings[i].text : "";
+    if (!value_set_string(target, first + i, text, strings[i].length)) return status_no_memory();
+  }
+  return NULL;
+}
+
+OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
+  if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return copy_strings(source, target, 0);
+  if (!memory_device_is_host(&source->memory->device) || !memory_device_is_host(&target->memory->device))
+    return env_copy_tensors(context->frame->session->env, &source, &target, ep_stream(context), 1);
+  if (source->size_bytes != 0) memcpy(target->data, source->data, source->size_bytes);
+  return NULL;
+}
+
+OrtStatus* copy_output(OrtKernelContext* context, size_t index, const OrtValue* value) {
+  int32_t slot = output_slot(context, index);
+  if (slot < 0) return NULL;
+  if (!type_fits(context, slot, value)) return wrong_type(context, index, value);
+  OrtValue* target = NULL;
+  TRY(api_KernelContext_GetOutput(context, index, value->dims, value->rank, &target));
+  return copy_value(context, value, target);
+}
+
+OrtStatus* give_output(OrtKernelContext* context, size_t index, OrtValue** value) {
+  Frame* frame = context->frame;
+  int32_t slot = output_slot(context, index);
+  OrtValue* given = *value;
+  *value = NULL;
+  if (slot < 0) {
+    value_release(given);
+    return NULL;
+  }
+  const OrtMemoryInfo* wanted = frame->session->places[frame->plan->slots[slot].place].memory;
+  OrtStatus* status = NULL;
+  bool is_sole = atomic_load_explicit(&given->references, memory_order_relaxed) == 1;
+  if (!type_fits(context, slot, given)) {
+    status = wrong_type(context, index, given);
+  } else if (frame->values[slot] == NULL && is_sole &&
+             memory_device_equal(&given->memory->device, &wanted->device)) {
+    frame->values[slot] = given;
+    return NULL;
+  } else {
+    status = copy_output(context, index, given);
+  }
+  value_release(given);
+  return status;
+}
+
+OrtStatus* stacked_output(OrtKernelContext* context, size_t index, int64_t length, const OrtValue* item,
+                          OrtValue** out) {
+  *out = NULL;
+  int32_t slot = output_slot(context, index);
+  if (slot < 0) return NULL;
+  if (!type_fits(context, slot, item)) return wrong_type(context, index, item);
+  int64_t* dims = mem_calloc(item->rank + 1, sizeof *dims);
+  if (dims == NULL) return status_no_memory();
+  dims[0] = length;
+  for (size_t i = 0; i < item->rank; i++) dims[i + 1] = item->dims[i];
+  OrtStatus* status = api_KernelContext_GetOutput(context, index, dims, item->rank + 1, out);
+  mem_free(dims);
+  return status;
+}
+
+OrtStatus* empty_output(OrtKernelContext* context, size_t index, const OrtValueInfo* item, int64_t axis) {
+  const OrtTensorTypeAndShapeInfo* tensor =
+      item->type != NULL && item->type->kind == ONNX_TYPE_TENSOR ? item->type->tensor : NULL;
+  size_t rank = tensor != NULL && tensor->has_shape ? tensor->rank : 0;
+  size_t place = axis < 0 ? (size_t)(axis + (int64_t)rank + 1) : (size_t)axis;
+  if (place > rank) place = 0; /* the rank is not known, either */
+  OrtValue* output = NULL;
+  int64_t* dims = mem_calloc(rank + 1, sizeof *dims);
+  if (dims == NULL) return status_no_memory();
+  for (size_t i = 0; i < rank; i++)
+    dims[i < place ? i : i + 1] = tensor->dims[i] < 0 ? 0 : tensor->dims[i]; /* unknown ones are 0 */
+  OrtStatus* status = api_KernelContext_GetOutput(context, index, dims, rank + 1, &output);
+  mem_free(dims);
+  return status;
+}
+
+/* ---- Scalars ---- */
+
+static OrtStatus* read_scalar(OrtKernelContext* context, const OrtValue* value, const char* what,
+                              ONNXTensorElementDataType type, void* out) {
+  if (value->kind != ONNX_TYPE_TENSOR || value->element_type != type || value->element_count != 1)
+    return status_new(ORT_INVALID_ARGUMENT, "%s must be one %s", what, element_type_name(type));
+  OrtValue* on_host = NULL;
+  OrtStatus* status = NULL;
+  if (!memory_device_is_host(&value->memory->device)) {
+    OrtSyncStream* stream = ep_stream(context);
+    TRY_DONE(value_new_tensor(allocator_cpu(), type, value->rank, value->dims, &on_host));
+    TRY_DONE(copy_value(context, value, on_host));
+    if (stream != NULL) TRY_DONE(stream_flush(stream));
+    value = on_host;
+  }
+  memcpy(out, value->data, value->size_bytes);
+done:
+  value_release(on_host);
+  return status;
+}
+
+OrtStatus* read_bool(OrtKernelContext* context, const OrtValue* value, const char* what, bool* out) {
+  uint8_t byte = 0;
+  TRY(read_scalar(context, value, what, ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, &byte));
+  *out = byte != 0;
+  return NULL;
+}
+
+OrtStatus* read_int64(OrtKernelContext* context, const OrtValue* value, const char* what, int64_t* out) {
+  return read_scalar(context, value, what, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, out);
+}
+
+/* ---- The run around it ---- */
+
+OrtStatus* check_terminated(const OrtKernelContext* context) {
+  const OrtRunOptions* options = context->frame->options;
+  if (options == NULL || !atomic_load_explicit(&options->terminate, memory_order_relaxed)) return NULL;
+  return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate)");
+}
+
+OrtSyncStream* ep_stream(const OrtKernelContext* context) {
+  return context->frame->streams[context->step->unit->ep->place];
+}
+
+OrtStatus* finish_stream(OrtKernelContext* context, OrtStatus* status) {
+  OrtSyncStream* stream = ep_stream(context);
+  OrtStatus* failure = stream != NULL ? stream_flush(stream) : NULL;
+  if (status == NULL) return failure;
+  status_release(failure); /* the first one says more */
+  return status;
+}
