@@ -53,9 +53,14 @@ void* allocator_reserve(OrtAllocator* allocator, size_t size) {
   return has_reserve ? allocator->Reserve(allocator, size) : allocator_alloc(allocator, size);
 }
 
+bool allocator_knows_streams(const OrtAllocator* allocator) {
+  return allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
+}
+
 void* allocator_alloc_on_stream(OrtAllocator* allocator, size_t size, OrtSyncStream* stream) {
-  bool knows_streams = stream != NULL && allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
-  return knows_streams ? allocator->AllocOnStream(allocator, size, stream) : allocator_alloc(allocator, size);
+  return stream != NULL && allocator_knows_streams(allocator)
+             ? allocator->AllocOnStream(allocator, size, stream)
+             : allocator_alloc(allocator, size);
 }
 
 OrtStatus* allocator_shrink(OrtAllocator* allocator) {

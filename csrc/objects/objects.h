@@ -57,6 +57,8 @@ void allocator_free(OrtAllocator* allocator, void* block);
 bool allocator_has(const OrtAllocator* allocator, uint32_t since);
 /* Memory that lives long and is no arena's to reuse; Alloc where the allocator has no Reserve (API 18). */
 void* allocator_reserve(OrtAllocator* allocator, size_t size);
+/* True when it orders by stream what memory is used for (API 23). */
+bool allocator_knows_streams(const OrtAllocator* allocator);
 /* Memory for work on `stream` (NULL: for anybody); Alloc where the allocator knows no streams (API 23). */
 void* allocator_alloc_on_stream(OrtAllocator* allocator, size_t size, OrtSyncStream* stream);
 /* Gives unused memory back to the device; nothing to do where the allocator has no Shrink (API 25). */

@@ -229,7 +229,7 @@ OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* info, 
   made->base.Free = is_host ? host_free : device_free;
   made->base.Info = allocator_info;
   made->base.GetStats = is_host ? NULL : allocator_get_stats;
-  made->base.AllocOnStream = is_host ? NULL : device_alloc_on_stream;
+  made->base.AllocOnStream = is_host || control.has_plain_allocators ? NULL : device_alloc_on_stream;
   *allocator = &made->base;
   control.live_objects++;
 done:

@@ -1,8 +1,8 @@
 /* What the device tests share: registering the device libraries, and tensors on them.
  *
  * The folder of the libraries is in DEVICE_LIBRARIES: libvirtual.so (the sample), libother.so (the sample
- * again, as another device), libtwin.so (once more: another EP for the first one's device) and libplain.so
- * (plain_device.c). */
+ * again, as another device), libtwin.so (once more: another EP for the first one's device), libplain.so
+ * (plain_device.c) and libkernels.so (kernel_device.c). */
 #ifndef TESTS_DEVICE_DEVICES_H
 #define TESTS_DEVICE_DEVICES_H
 

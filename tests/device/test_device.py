@@ -27,6 +27,7 @@ LIBRARIES: dict[str, tuple[list[Path], list[str]]] = {
     "other": (SAMPLE, ["-DDEVICE_ID=1", '-DEP_NAME="OtherExecutionProvider"']),
     "twin": (SAMPLE, ['-DEP_NAME="TwinExecutionProvider"']),
     "plain": ([HERE / "plain_device.c"], []),
+    "kernels": ([HERE / "kernel_device.c"], []),
 }
 Build = Callable[[str], tuple[Path, Path]]
 

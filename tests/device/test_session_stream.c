@@ -2,6 +2,7 @@
 #include "sessions.h"
 
 #define CHAIN "Mul x w2 a; Add a x y"
+#define LONG  "Mul x w2 a; Add a x b; Mul b a c; Add c b y"
 #define THREE "Mul x w2 a; Sigmoid a b; Add b w3 y"
 
 static Device device;
@@ -113,6 +114,49 @@ static void test_the_sessions_stream_is_back_after_each_failure(void) {
   }
 }
 
+/* A run does not wait for one on another stream, and so must not use its memory. */
+static void check_runs_on_two_streams(void) {
+  OrtSyncStream* streams[] = {stream, stream_on(&device)};
+  OrtValue *xs[2], *ys[2];
+  for (int i = 0; i < 2; i++) xs[i] = tensor_on(&device, COUNT), ys[i] = tensor_on(&device, COUNT);
+  device.control->max_delay_us = 3000;
+  for (int i = 0; i < 10; i++) {
+    for (int k = 0; k < 2; k++) {
+      OrtValue* x = host_tensor(COUNT, (float)(10 * i + k));
+      CHECK_OK(copy(x, xs[k], streams[k]));
+      api()->RunOptionsSetSyncStream(options, streams[k]);
+      CHECK_OK(run(options, xs[k], &ys[k]));
+      api()->ReleaseValue(x);
+    }
+    for (int k = 0; k < 2; k++) {
+      OrtValue* y = host_tensor(COUNT, -1);
+      CHECK_OK(copy(ys[k], y, streams[k]));
+      wait_for(streams[k]);
+      CHECK(is_output(LONG, "y", (float)(10 * i + k), y));
+      api()->ReleaseValue(y);
+    }
+  }
+  for (int i = 0; i < 2; i++) api()->ReleaseValue(xs[i]), api()->ReleaseValue(ys[i]);
+  api()->ReleaseSyncStream(streams[1]);
+}
+
+static void test_runs_on_two_streams_do_not_share_memory(void) {
+  start(LONG);
+  check_runs_on_two_streams();
+  stop();
+}
+
+/* What it frees at the end of a Run may be anybody's at once: that Run waits. */
+static void test_an_allocator_that_knows_no_streams(void) {
+  start(LONG);
+  api()->ReleaseSession(session);
+  device.control->has_plain_allocators = 1;
+  session = session_on(&device, LONG);
+  device.control->has_plain_allocators = 0;
+  check_runs_on_two_streams();
+  stop();
+}
+
 static void test_a_stream_of_another_device(void) {
   bool is_right = false;
   start(CHAIN);
@@ -134,6 +178,8 @@ int main(void) {
   RUN(test_results_on_the_host_are_waited_for);
   RUN(test_the_sessions_stream_is_back_afterwards);
   RUN(test_the_sessions_stream_is_back_after_each_failure);
+  RUN(test_runs_on_two_streams_do_not_share_memory);
+  RUN(test_an_allocator_that_knows_no_streams);
   RUN(test_a_stream_of_another_device);
   return finish();
 }
