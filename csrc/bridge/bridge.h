@@ -29,12 +29,33 @@ typedef enum BridgeFeature {
   BRIDGE_EP_RUN_END = 4,
   BRIDGE_EP_DYNAMIC_OPTIONS = 8,
   BRIDGE_EP_SESSION_READY = 16,
+  BRIDGE_EP_ALLOCATOR = 32,
+  BRIDGE_EP_SYNC = 64,
 } BridgeFeature;
 
 /* Optional callbacks that a Python kernel has. */
 typedef enum BridgeKernelFeature {
   BRIDGE_KERNEL_PREPACK = 1,
 } BridgeKernelFeature;
+
+/* The same for an allocator. */
+typedef enum BridgeAllocatorFeature {
+  BRIDGE_ALLOCATOR_STATS = 1,
+  BRIDGE_ALLOCATOR_STREAMS = 2,
+  BRIDGE_ALLOCATOR_SHRINK = 4,
+} BridgeAllocatorFeature;
+
+typedef enum BridgeAllocKind {
+  BRIDGE_ALLOC = 0,
+  BRIDGE_RESERVE = 1,
+  BRIDGE_ALLOC_ON_STREAM = 2,
+} BridgeAllocKind;
+
+typedef enum BridgeNotify {
+  BRIDGE_ACTIVATE = 0,
+  BRIDGE_WAIT_ON_DEVICE = 1,
+  BRIDGE_WAIT_ON_HOST = 2,
+} BridgeNotify;
 
 /* The tables of one host. Lives as long as the process. */
 typedef struct BridgeHost {
@@ -81,9 +102,17 @@ typedef struct BridgeOutput {
   size_t rank;
   const int64_t* dims;
   int dtype;
-  int absent;  /* out: nobody uses this output */
-  int checked; /* the host's output has this type and is in CPU memory: asked once */
+  int absent;    /* out: nobody uses this output */
+  int elsewhere; /* out: it is not in CPU memory */
+  int checked;   /* the host's output has this type, and elsewhere is known: asked once */
 } BridgeOutput;
+
+/* What Python says of an allocator; memory is given to the C struct. */
+typedef struct BridgeAllocatorInfo {
+  uint64_t id; /* 0: no allocator */
+  uint32_t features;
+  OrtMemoryInfo* memory;
+} BridgeAllocatorInfo;
 
 typedef struct BridgeFactoryInfo {
   uint64_t id;
@@ -91,13 +120,14 @@ typedef struct BridgeFactoryInfo {
   char* vendor;
   char* version;
   uint32_t vendor_id;
+  int stream_aware;
 } BridgeFactoryInfo;
 
 int bridge_gate_close(void);
 uint64_t bridge_unreported_errors(void);
 void bridge_fail(BridgeCall* call, int code, const char* text);
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
-                       const char* version, uint32_t vendor_id);
+                       const char* version, uint32_t vendor_id, int stream_aware);
 OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
@@ -106,6 +136,8 @@ OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKerne
 OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output);
 int64_t bridge_output(BridgeRun* run, BridgeOutput* output);
 int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source);
+uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream);
+uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
 
 /* gate.c */
@@ -123,9 +155,24 @@ void bridge_call_end_void(BridgeCall* call);
 void bridge_fail_with_status(BridgeCall* call, OrtStatus* status);
 void bridge_release(const BridgeHost* host, const char* slot, const char* name, uint64_t id);
 
+/* factory.c */
+void bridge_factory_use(OrtEpFactory* factory);
+void bridge_factory_unuse(OrtEpFactory* factory);
+
+/* device.c */
+OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpFactory* factory,
+                                uint64_t factory_id, const char* name, const OrtMemoryInfo* memory_info,
+                                const OrtKeyValuePairs* options, OrtAllocator** out);
+void bridge_allocator_free(OrtAllocator* allocator);
+OrtStatus* bridge_transfer_new(const BridgeHost* host, uint64_t factory_id, const char* name,
+                               OrtDataTransferImpl** out);
+OrtStatus* bridge_stream_new(const BridgeHost* host, uint64_t factory_id, const char* name,
+                             const OrtMemoryDevice* device, const OrtKeyValuePairs* options,
+                             OrtSyncStreamImpl** out);
+
 /* ep.c */
-OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features, const char* name,
-                         OrtEp** ep);
+OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
+                         uint32_t features, const char* name, OrtEp** ep);
 void bridge_ep_free(OrtEp* ep);
 
 /* node.c */
@@ -137,8 +184,9 @@ void bridge_compute_info_free(OrtNodeComputeInfo* info);
 bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same);
 void bridge_run_clear(BridgeRun* run);
 
-/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/_selection.py). All return 1 for success: 0 is what
- * comes back when an exception escapes or when no Python code is attached, and must never read as success. */
+/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/ep/_device_callbacks.py, ort_abi/_selection.py). All
+ * return 1 for success: 0 is what comes back when an exception escapes or when no Python code is attached,
+ * and must never read as success. */
 int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
                              BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,
@@ -168,6 +216,26 @@ int bridge_py_prepack(BridgeCall* call, uint64_t kernel, const OrtValue* tensor,
 int bridge_py_set_shared(BridgeCall* call, uint64_t kernel, const void* const* buffers, const size_t* sizes,
                          size_t count, int index);
 int bridge_py_compute(uint64_t id, int same, BridgeRun* run);
+int bridge_py_ep_sync(BridgeCall* call, uint64_t ep);
+int bridge_py_create_allocator(BridgeCall* call, uint64_t factory, const OrtMemoryInfo* memory,
+                               const OrtKeyValuePairs* options, BridgeAllocatorInfo* info);
+int bridge_py_alloc(BridgeCall* call, uint64_t allocator, size_t size, int kind, uint64_t stream,
+                    uint64_t* address);
+int bridge_py_free(BridgeCall* call, uint64_t allocator, uint64_t address);
+int bridge_py_get_stats(BridgeCall* call, uint64_t allocator, OrtKeyValuePairs** out);
+int bridge_py_shrink(BridgeCall* call, uint64_t allocator);
+int bridge_py_create_data_transfer(BridgeCall* call, uint64_t factory, uint64_t* id);
+int bridge_py_can_copy(BridgeCall* call, uint64_t transfer, const OrtMemoryDevice* source,
+                       const OrtMemoryDevice* target, int* yes);
+int bridge_py_copy_tensors(BridgeCall* call, uint64_t transfer, const OrtValue** sources, OrtValue** targets,
+                           OrtSyncStream** streams, size_t count);
+int bridge_py_create_sync_stream(BridgeCall* call, uint64_t factory, const OrtMemoryDevice* device,
+                                 const OrtKeyValuePairs* options, uint64_t* id);
+int bridge_py_stream_handle(BridgeCall* call, uint64_t stream, uint64_t* handle);
+int bridge_py_stream_flush(BridgeCall* call, uint64_t stream);
+int bridge_py_stream_run_end(BridgeCall* call, uint64_t stream);
+int bridge_py_create_notification(BridgeCall* call, uint64_t stream, uint64_t* id);
+int bridge_py_notify(BridgeCall* call, uint64_t notification, int what, uint64_t consumer);
 int bridge_py_release(BridgeCall* call, uint64_t id);
 
 #endif

@@ -8,6 +8,8 @@ typedef struct PyEp {
   const BridgeHost* host;
   uint64_t id;
   char* name;
+  OrtEpFactory* factory; /* outlives the provider */
+  uint64_t factory_id;
 } PyEp;
 
 static PyEp* of(const OrtEp* ep) {
@@ -93,10 +95,25 @@ static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
   return bridge_call_end(&call);
 }
 
+/* The factory's allocators, of the session's own: hosts ask for those of read-only memory only here. */
+static OrtStatus* ep_create_allocator(OrtEp* this_ptr, const OrtMemoryInfo* memory_info,
+                                      OrtAllocator** allocator) {
+  PyEp* ep = of(this_ptr);
+  return bridge_allocator_new(ep->host, "OrtEp::CreateAllocator", ep->factory, ep->factory_id, ep->name,
+                              memory_info, NULL, allocator);
+}
+
+static OrtStatus* ep_sync(OrtEp* this_ptr) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::Sync", ep->name);
+  if (call.entered) call.ok = bridge_py_ep_sync(&call, ep->id);
+  return bridge_call_end(&call);
+}
+
 /* Gives the OrtEp of the Python object with this id (released with bridge_ep_free); copies name. A failure
  * releases the Python object. */
-OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features, const char* name,
-                         OrtEp** out) {
+OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
+                         uint32_t features, const char* name, OrtEp** out) {
   PyEp* ep = calloc(1, sizeof *ep);
   char* copy = bridge_copy_string(name);
   if (!ep || !copy) {
@@ -108,6 +125,8 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features,
   ep->host = host;
   ep->id = id;
   ep->name = copy;
+  ep->factory = factory;
+  ep->factory_id = factory_id;
   ep->base.ort_version_supported = host->version;
   ep->base.GetName = ep_get_name;
   ep->base.GetCapability = ep_get_capability;
@@ -119,6 +138,8 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, uint64_t id, uint32_t features,
   if (features & BRIDGE_EP_DYNAMIC_OPTIONS) ep->base.SetDynamicOptions = ep_set_dynamic_options;
   if (features & BRIDGE_EP_SESSION_READY)
     ep->base.OnSessionInitializationEnd = ep_on_session_initialization_end;
+  if (features & BRIDGE_EP_ALLOCATOR) ep->base.CreateAllocator = ep_create_allocator;
+  if (features & BRIDGE_EP_SYNC) ep->base.Sync = ep_sync;
   *out = &ep->base;
   return NULL;
 }

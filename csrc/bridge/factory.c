@@ -9,7 +9,7 @@ typedef struct PyFactory {
   OrtEpFactory base; /* first: the host's pointer is ours */
   const BridgeHost* host;
   BridgeFactoryInfo info;
-  atomic_int users; /* the host, and every OrtEp: stock hosts can release a provider after its factory */
+  atomic_int users; /* the host, every OrtEp and every allocator: stock hosts can release those after it */
 } PyFactory;
 
 static PyFactory* of(const OrtEpFactory* factory) {
@@ -28,10 +28,19 @@ static void drop_user(PyFactory* factory) {
   free(factory);
 }
 
+void bridge_factory_use(OrtEpFactory* factory) {
+  atomic_fetch_add(&of(factory)->users, 1);
+}
+
+void bridge_factory_unuse(OrtEpFactory* factory) {
+  drop_user(of(factory));
+}
+
 /* Called by Python inside create_factory; copies the strings. Returns 0 without memory. */
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
-                       const char* version, uint32_t vendor_id) {
+                       const char* version, uint32_t vendor_id, int stream_aware) {
   info->id = id;
+  info->stream_aware = stream_aware;
   info->name = bridge_copy_string(name);
   info->vendor = bridge_copy_string(vendor);
   info->version = bridge_copy_string(version);
@@ -85,7 +94,7 @@ static OrtStatus* factory_create_ep(OrtEpFactory* this_ptr, const OrtHardwareDev
                                   &features);
   }
   OrtStatus* status = bridge_call_end(&call);
-  if (!status) status = bridge_ep_new(factory->host, id, features, name, ep);
+  if (!status) status = bridge_ep_new(factory->host, this_ptr, factory->info.id, id, features, name, ep);
   if (!status) atomic_fetch_add(&factory->users, 1);
   return status;
 }
@@ -96,28 +105,34 @@ static void factory_release_ep(OrtEpFactory* this_ptr, OrtEp* ep) {
   drop_user(of(this_ptr));
 }
 
-/* No allocator of our own: the host uses its CPU allocator. */
 static OrtStatus* factory_create_allocator(OrtEpFactory* this_ptr, const OrtMemoryInfo* memory_info,
                                            const OrtKeyValuePairs* allocator_options,
                                            OrtAllocator** allocator) {
-  (void)this_ptr, (void)memory_info, (void)allocator_options;
-  *allocator = NULL;
-  return NULL;
+  PyFactory* factory = of(this_ptr);
+  return bridge_allocator_new(factory->host, "OrtEpFactory::CreateAllocator", this_ptr, factory->info.id,
+                              factory->info.name, memory_info, allocator_options, allocator);
 }
 
 static void factory_release_allocator(OrtEpFactory* this_ptr, OrtAllocator* allocator) {
-  (void)this_ptr, (void)allocator;
+  (void)this_ptr;
+  if (allocator) bridge_allocator_free(allocator);
 }
 
 static OrtStatus* factory_create_data_transfer(OrtEpFactory* this_ptr, OrtDataTransferImpl** data_transfer) {
-  (void)this_ptr;
-  *data_transfer = NULL;
-  return NULL;
+  PyFactory* factory = of(this_ptr);
+  return bridge_transfer_new(factory->host, factory->info.id, factory->info.name, data_transfer);
 }
 
 static bool factory_is_stream_aware(const OrtEpFactory* this_ptr) {
-  (void)this_ptr;
-  return false;
+  return of(this_ptr)->info.stream_aware;
+}
+
+static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMemoryDevice* memory_device,
+                                             const OrtKeyValuePairs* stream_options,
+                                             OrtSyncStreamImpl** stream) {
+  PyFactory* factory = of(this_ptr);
+  return bridge_stream_new(factory->host, factory->info.id, factory->info.name, memory_device, stream_options,
+                           stream);
 }
 
 static OrtStatus* not_implemented(const OrtEpFactory* this_ptr, const char* slot) {
@@ -125,14 +140,6 @@ static OrtStatus* not_implemented(const OrtEpFactory* this_ptr, const char* slot
   char text[256];
   snprintf(text, sizeof text, "%s: OrtEpFactory::%s is not implemented", factory->info.name, slot);
   return factory->host->api->CreateStatus(ORT_NOT_IMPLEMENTED, text);
-}
-
-static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMemoryDevice* memory_device,
-                                             const OrtKeyValuePairs* stream_options,
-                                             OrtSyncStreamImpl** stream) {
-  (void)memory_device, (void)stream_options;
-  *stream = NULL;
-  return not_implemented(this_ptr, "CreateSyncStreamForDevice");
 }
 
 static OrtStatus* factory_select_best_model(OrtEpFactory* this_ptr, const OrtHardwareDevice* device,

@@ -159,9 +159,9 @@ OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
     return NULL;
   }
   if (!in_cpu_memory(run, value, &cpu)) return NULL;
-  if (!cpu) bridge_fail(&run->call, ORT_NOT_IMPLEMENTED, "the output is not in CPU memory");
-  output->checked = cpu;
-  return cpu ? value : NULL;
+  output->elsewhere = !cpu;
+  output->checked = 1;
+  return value;
 }
 
 /* The address of the output's elements, 0 if it is absent, -1 on failure. */
@@ -177,6 +177,11 @@ int64_t bridge_output(BridgeRun* run, BridgeOutput* output) {
 int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source) {
   int64_t address = bridge_output(run, output);
   if (address == -1) return 0;
+  if (output->elsewhere && address) {
+    bridge_fail(&run->call, ORT_NOT_IMPLEMENTED,
+                "the output is in device memory: a Kernel can write it, through ctx.output()");
+    return 0;
+  }
   if (address && output->bytes) memcpy((void*)(intptr_t)address, source, output->bytes);
   return 1;
 }

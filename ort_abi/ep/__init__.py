@@ -16,8 +16,17 @@ How callbacks live and die is told in `_callbacks.py`.
 from __future__ import annotations
 
 from ort_abi._lib import lib
-from ort_abi.ep import _callbacks  # noqa: F401  (attaches the callbacks)
+from ort_abi.ep import _callbacks, _device_callbacks  # noqa: F401  (attach the callbacks)
 from ort_abi.ep._compute import KernelContext
+from ort_abi.ep._device import (
+    Allocator,
+    DataTransfer,
+    DeviceTensor,
+    MemoryDevice,
+    MemoryInfo,
+    SyncNotification,
+    SyncStream,
+)
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._objects import live_objects
 from ort_abi.ep._partition import partition
@@ -26,15 +35,22 @@ from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, Kernel
 from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
 
 __all__ = [
+    "Allocator",
+    "DataTransfer",
     "Device",
+    "DeviceTensor",
     "ExecutionProvider",
     "Fuse",
     "Kernel",
     "KernelContext",
     "KernelInfo",
     "KernelSpec",
+    "MemoryDevice",
+    "MemoryInfo",
     "PrepackAllocator",
     "SharedWeights",
+    "SyncNotification",
+    "SyncStream",
     "kernel",
     "library_path",
     "live_objects",
@@ -47,6 +63,6 @@ __all__ = [
 
 
 def unreported_errors() -> int:
-    """How many failures could not be told to a host, because the slot returns nothing (`close` of a provider
-    or a kernel). Each was printed to stderr."""
+    """How many failures could not be told to a host, because the slot returns nothing, or an address
+    (`close` of a provider or a kernel, `Allocator.alloc`). Each was printed to stderr."""
     return int(lib.bridge_unreported_errors())

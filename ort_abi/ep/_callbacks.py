@@ -21,6 +21,7 @@ from typing import Any
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
+from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
@@ -33,10 +34,10 @@ from ort_abi.ep._provider import (
     KernelSpec,
     attribute_parameters,
 )
-from ort_abi.ep._registration import find
+from ort_abi.ep._registration import Factory, find
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
-__all__: list[str] = []
+__all__ = ["callback", "key_values_of"]
 
 _HOST_SHIFT = 48  # as in csrc/bridge/node.c
 _NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
@@ -49,7 +50,7 @@ def _text(pointer: CData) -> str:
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "surrogateescape")
 
 
-def _callback(function: Callable[..., None]) -> None:
+def callback(function: Callable[..., None]) -> None:
     """Attaches `function` to the callback of its name; what it raises becomes the failure of the call."""
 
     @functools.wraps(function)
@@ -71,7 +72,8 @@ def _at(where: str, error: Exception) -> Exception:
     return error
 
 
-def _key_values(api: CData, pairs: CData) -> dict[str, str]:
+def key_values_of(api: CData, pairs: CData) -> dict[str, str]:
+    """What an `OrtKeyValuePairs` of a host holds; {} for NULL. *copies*."""
     if pairs == ffi.NULL:
         return {}
     keys, values, count = ffi.new("const char* const**"), ffi.new("const char* const**"), ffi.new("size_t*")
@@ -85,7 +87,7 @@ def _device(api: CData, handle: CData) -> Device:
         vendor=_text(api.HardwareDevice_Vendor(handle)),
         vendor_id=api.HardwareDevice_VendorId(handle),
         device_id=api.HardwareDevice_DeviceId(handle),
-        metadata=_key_values(api, api.HardwareDevice_Metadata(handle)),
+        metadata=key_values_of(api, api.HardwareDevice_Metadata(handle)),
         _handle=handle,
     )
 
@@ -93,21 +95,23 @@ def _device(api: CData, handle: CData) -> Device:
 # ---- factory ----
 
 
-@_callback
+@callback
 def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData, info: CData) -> None:
     cls = find(_text(registered_name))
     name, vendor, version = (text.encode() for text in (cls.name, cls.vendor, cls.version))
-    number = _objects.add(cls)
-    if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id):
+    number = _objects.add(Factory(cls))
+    aware = bool(cls.stream_aware)
+    if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id, aware):
         _objects.remove(number)
         raise MemoryError("no memory for the factory")
 
 
-@_callback
+@callback
 def bridge_py_supported_devices(
     call: CData, factory: int, handle: CData, devices: CData, count: int, out: CData, room: int, used: CData
 ) -> None:
-    cls, host = _objects.get(factory, "factory"), call.host
+    made: Factory = _objects.get(factory, "factory")
+    cls, host = made.cls, call.host
     found = [_device(host.api, devices[i]) for i in range(count)]
     chosen = [_with_metadata(cls, item) for item in cls.get_supported_devices(tuple(found))]
     if len(chosen) > room:
@@ -116,6 +120,7 @@ def bridge_py_supported_devices(
         for index, (device, metadata) in enumerate(chosen):
             out[index] = _create_ep_device(host, handle, device, metadata)
             used[0] = index + 1
+            _add_memories(host, made, device, out[index])
     except BaseException:
         for index in range(used[0]):
             host.ep_api.ReleaseEpDevice(out[index])
@@ -145,10 +150,20 @@ def _create_ep_device(host: CData, factory: CData, device: Device, metadata: dic
     return out[0]
 
 
+def _add_memories(host: CData, factory: Factory, device: Device, ep_device: CData) -> None:
+    for memory in factory.cls.memory_infos(device):
+        if not isinstance(memory, MemoryInfo):
+            raise TypeError(
+                f"{factory.cls.__qualname__}.memory_infos() must give MemoryInfo objects, not {memory!r}"
+            )
+        pointer = factory.info_of(host.api, memory)
+        check(host.ep_api.EpDevice_AddAllocatorInfo(ep_device, pointer), host.api)
+
+
 # ---- provider ----
 
 
-@_callback
+@callback
 def bridge_py_create_ep(
     call: CData,
     factory: int,
@@ -159,10 +174,10 @@ def bridge_py_create_ep(
     number: CData,
     features: CData,
 ) -> None:
-    cls, host = _objects.get(factory, "factory"), call.host
+    cls, host = _objects.get(factory, "factory").cls, call.host
     entries = ffi.new("OrtKeyValuePairs**")
     check(host.api.GetSessionOptionsConfigEntries(options, entries), host.api)
-    config = _key_values(host.api, entries[0])
+    config = key_values_of(host.api, entries[0])
     host.api.ReleaseKeyValuePairs(entries[0])
 
     ep: ExecutionProvider = cls.__new__(cls)
@@ -181,16 +196,19 @@ _OPTIONAL = {
     "on_run_end": lib.BRIDGE_EP_RUN_END,
     "set_dynamic_options": lib.BRIDGE_EP_DYNAMIC_OPTIONS,
     "on_session_ready": lib.BRIDGE_EP_SESSION_READY,
+    "sync": lib.BRIDGE_EP_SYNC,
 }
 
 
 def _features(cls: type[ExecutionProvider]) -> int:
     base = ExecutionProvider
     found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(base, name))
+    if cls.create_allocator.__func__ is not base.create_allocator.__func__:  # type: ignore[attr-defined]
+        found |= lib.BRIDGE_EP_ALLOCATOR
     return found | lib.BRIDGE_EP_KERNELS if cls.kernels else found
 
 
-@_callback
+@callback
 def bridge_py_get_capability(call: CData, number: int, graph: CData, info: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     binding = ep._binding
@@ -230,7 +248,7 @@ def _claim(ep: ExecutionProvider, claim: Any, info: CData) -> None:
     check(host.ep_api.EpGraphSupportInfo_AddNodesToFuse(info, nodes, len(nodes), fusion), host.api)
 
 
-@_callback
+@callback
 def bridge_py_compile(call: CData, number: int, graphs: CData, fused: CData, count: int, ids: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     made: list[int] = []
@@ -302,7 +320,7 @@ def _one_at_a_time(lock: threading.Lock, compute: Callable[[int, CData], int]) -
 # ---- kernels ----
 
 
-@_callback
+@callback
 def bridge_py_get_kernel_registry(call: CData, number: int, out: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     binding = ep._binding
@@ -347,7 +365,7 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
         ep_api.ReleaseKernelDefBuilder(builder[0])
 
 
-@_callback
+@callback
 def bridge_py_create_kernel(
     call: CData, definition: int, pointer: CData, number: CData, features: CData
 ) -> None:
@@ -386,7 +404,7 @@ def _made_kernel(
     return function, array_node(function, node)
 
 
-@_callback
+@callback
 def bridge_py_prepack(
     call: CData, number: int, value: CData, index: int, allocator: CData, cache: CData, packed: CData
 ) -> None:
@@ -394,7 +412,7 @@ def bridge_py_prepack(
     packed[0] = prepack(call.host.api, call.host.ep_api, number, kernel, value, index, allocator, cache)
 
 
-@_callback
+@callback
 def bridge_py_set_shared(
     call: CData, number: int, buffers: CData, sizes: CData, count: int, index: int
 ) -> None:
@@ -417,23 +435,23 @@ def bridge_py_compute(number: int, same: int, run: CData) -> int:
         return record(ffi.addressof(run, "call"), error)
 
 
-@_callback
+@callback
 def bridge_py_run_start(call: CData, number: int, options: CData) -> None:
     _objects.get(number, "provider").on_run_start(options)
 
 
-@_callback
+@callback
 def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int) -> None:
     _objects.get(number, "provider").on_run_end(options, bool(sync_stream))
 
 
-@_callback
+@callback
 def bridge_py_set_dynamic_options(call: CData, number: int, keys: CData, values: CData, count: int) -> None:
     options = {_text(keys[i]): _text(values[i]) for i in range(count)}
     _objects.get(number, "provider").set_dynamic_options(options)
 
 
-@_callback
+@callback
 def bridge_py_session_ready(call: CData, number: int) -> None:
     _objects.get(number, "provider").on_session_ready()
 
@@ -444,9 +462,11 @@ def bridge_py_session_ready(call: CData, number: int) -> None:
 def _release(number: int) -> None:
     _nodes.pop(number, None)
     item = _objects.remove(number)
+    if isinstance(item, Factory):
+        item.close()
     if isinstance(item, ExecutionProvider):
         _release_registry(item)
-    if isinstance(item, (ExecutionProvider, Kernel)):
+    if isinstance(item, (ExecutionProvider, Kernel, Allocator, DataTransfer, SyncStream, SyncNotification)):
         item.close()
     del item
     release_shared(number)
@@ -462,7 +482,7 @@ def _release_registry(ep: ExecutionProvider) -> None:
         binding.registry = None
 
 
-@_callback
+@callback
 def bridge_py_release(call: CData, number: int) -> None:
     _release(number)
 

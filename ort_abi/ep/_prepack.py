@@ -73,7 +73,8 @@ class PrepackAllocator:
         block.views = _Views([array], [root])
         del array, root
         block.views.start()
-        return block.views.outer[0]  # type: ignore[return-value]
+        packed: Array = block.views.outer[0]
+        return packed
 
     def _new_block(self, size: int) -> _Block:
         if self._allocator is None:
@@ -183,7 +184,7 @@ def prepack(
     views = _lent_tensor(api, value)
     views.start()
     try:
-        packed = bool(kernel.prepack(index, views.outer[0], memory, shared))  # type: ignore[arg-type]
+        packed = bool(kernel.prepack(index, views.outer[0], memory, shared))
     finally:  # after an error too; then its own text counts
         if shared is not None:
             shared._close()
@@ -210,7 +211,7 @@ def set_shared(number: int, kernel: Kernel, index: int, addresses: Sequence[int]
     del arrays, roots, array, root
     views.start()
     _shared.setdefault(number, []).append(views)
-    kernel.set_shared(index, (*views.outer,))  # type: ignore[arg-type]
+    kernel.set_shared(index, (*views.outer,))
 
 
 def release_shared(number: int) -> None:

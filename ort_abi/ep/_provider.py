@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ort_abi.ep._compute import KernelContext
+    from ort_abi.ep._device import Allocator, DataTransfer, MemoryDevice, MemoryInfo, SyncStream
     from ort_abi.ep._kernel_info import KernelInfo
     from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
     from ort_abi.graph import Graph, Node
@@ -156,6 +157,9 @@ class ExecutionProvider:
     """False: the nodes of a session run one at a time, whatever threads call `Run`. Kept by a lock of our own
     and not by the host (`OrtEp::IsConcurrentRunSupported`): stock onnxruntime waits for its lock with the GIL
     held."""
+    stream_aware: ClassVar[bool] = False
+    """True: the work of a run goes on a stream (`create_sync_stream`), and may go on after a kernel returned
+    (`OrtEpFactory::IsStreamAware`, API 23)."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 
@@ -180,6 +184,36 @@ class ExecutionProvider:
         The default takes the first CPU (`OrtEpFactory::GetSupportedDevices`, API 22).
         """
         return [device for device in devices if device.type == "CPU"][:1]
+
+    @classmethod
+    def memory_infos(cls, device: Device) -> Iterable[MemoryInfo]:
+        """The memories of its own that the provider has on a device that it supports; none by default.
+
+        Where there is one of kind "default", kernels find their inputs and outputs in it, as `DeviceTensor`s
+        (`EpDevice_AddAllocatorInfo`, API 23).
+        """
+        return ()
+
+    @classmethod
+    def create_allocator(cls, memory: MemoryInfo, options: Mapping[str, str]) -> Allocator | None:
+        """An allocator of one of `memory_infos`; None: the CPU's is to be used.
+
+        Called for the whole process when the provider is registered, and by each session, without options;
+        for read-only memory by sessions only (`OrtEpFactory::CreateAllocator`, `OrtEp::CreateAllocator`,
+        API 23).
+        """
+        return None
+
+    @classmethod
+    def create_data_transfer(cls) -> DataTransfer | None:
+        """What copies from and to the provider's memory (`OrtEpFactory::CreateDataTransfer`, API 23)."""
+        return None
+
+    @classmethod
+    def create_sync_stream(cls, device: MemoryDevice, options: Mapping[str, str]) -> SyncStream:
+        """A stream on a device; hosts ask only if the provider is `stream_aware`
+        (`OrtEpFactory::CreateSyncStreamForDevice`, API 23)."""
+        raise NotImplementedError(f"{cls.__qualname__} does not define create_sync_stream()")
 
     def get_capability(self, graph: Graph) -> Iterable[Node | Fuse | Sequence[Node]]:
         """The nodes that the provider takes: a `Node` runs on a kernel if there is one, else it is compiled;
@@ -213,6 +247,10 @@ class ExecutionProvider:
     def on_session_ready(self) -> None:
         """Called when the session is complete (`OrtEp::OnSessionInitializationEnd`, API 27; not by older
         hosts)."""
+
+    def sync(self) -> None:
+        """Waits for all work of the device: called before a run that is given values on it without a stream
+        (`OrtEp::Sync`, API 25; not by older hosts)."""
 
     def close(self) -> None:
         """Called when the session is released."""

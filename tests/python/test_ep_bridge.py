@@ -108,7 +108,8 @@ def test_slots_that_stock_hosts_call_unchecked_are_filled(factory: Any) -> None:
     assert not factory.IsStreamAware(factory)
     stream = ffi.new("OrtSyncStreamImpl**")
     text = message(factory.CreateSyncStreamForDevice(factory, ffi.NULL, ffi.NULL, stream))
-    assert text == "BridgeExecutionProvider: OrtEpFactory::CreateSyncStreamForDevice is not implemented"
+    assert "BridgeExecutionProvider: OrtEpFactory::CreateSyncStreamForDevice: NotImplementedError" in text
+    assert "does not define create_sync_stream()" in text
     index = ffi.new("size_t*")
     text = message(factory.SelectBestModelCandidate(factory, ffi.NULL, ffi.NULL, 0, ffi.NULL, index))
     assert "SelectBestModelCandidate is not implemented" in text
@@ -150,7 +151,22 @@ def test_more_devices_than_the_host_has_room_for(factory: Any) -> None:
         ("bridge_py_run_end", (0, ffi.NULL, 0)),
         ("bridge_py_set_dynamic_options", (0, ffi.NULL, ffi.NULL, 0)),
         ("bridge_py_session_ready", (0,)),
-        ("bridge_py_create_kernel", (0, ffi.NULL, ffi.NULL)),
+        ("bridge_py_create_kernel", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
+        ("bridge_py_ep_sync", (0,)),
+        ("bridge_py_create_allocator", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
+        ("bridge_py_alloc", (0, 1, 0, 0, ffi.NULL)),
+        ("bridge_py_free", (0, 1)),
+        ("bridge_py_get_stats", (0, ffi.NULL)),
+        ("bridge_py_shrink", (0,)),
+        ("bridge_py_create_data_transfer", (0, ffi.NULL)),
+        ("bridge_py_can_copy", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
+        ("bridge_py_copy_tensors", (0, ffi.NULL, ffi.NULL, ffi.NULL, 0)),
+        ("bridge_py_create_sync_stream", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
+        ("bridge_py_stream_handle", (0, ffi.NULL)),
+        ("bridge_py_stream_flush", (0,)),
+        ("bridge_py_stream_run_end", (0,)),
+        ("bridge_py_create_notification", (0, ffi.NULL)),
+        ("bridge_py_notify", (0, 0, 0)),
         ("bridge_py_release", (0,)),
     ],
 )
