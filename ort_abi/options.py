@@ -342,6 +342,14 @@ class RunOptions:
         api.RunOptionsSetSyncStream(self._handle.pointer, NULL if stream is None else stream.pointer)
         self._stream = stream
 
+    def enable_profiling(self, profile_file_prefix: str) -> None:
+        """Writes a profile of each run to a file of its own (API 25). Not in onnxruntime's Python API."""
+        check(api.RunOptionsEnableProfiling(self.pointer, encode(profile_file_prefix)))
+
+    def disable_profiling(self) -> None:
+        """Undoes `enable_profiling` (API 25)."""
+        check(api.RunOptionsDisableProfiling(self.pointer))
+
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Sets a configuration entry (API 8)."""
         check(

@@ -82,6 +82,18 @@ OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, c
   return NULL;
 }
 
+OrtStatus* guard_ep_profiler(const OrtEpProfilerImpl* profiler, const char* ep_name) {
+  if (profiler == NULL) return null_struct("OrtEpProfilerImpl", ep_name);
+  uint32_t says = profiler->ort_version_supported;
+  if (says != 0 && says < OLDEST_EP_PROFILER)
+    return too_old("OrtEpProfilerImpl", ep_name, says, OLDEST_EP_PROFILER);
+  guard_version(says, OLDEST_EP_PROFILER, "OrtEpProfilerImpl", ep_name);
+  REQUIRE_SLOT(profiler, Release, "OrtEpProfilerImpl", ep_name);
+  REQUIRE_SLOT(profiler, StartProfiling, "OrtEpProfilerImpl", ep_name);
+  REQUIRE_SLOT(profiler, EndProfiling, "OrtEpProfilerImpl", ep_name);
+  return NULL;
+}
+
 OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name) {
   if (allocator == NULL) return null_struct("OrtAllocator", ep_name);
   guard_version(allocator->version, OLDEST_ALLOCATOR, "OrtAllocator", ep_name);

@@ -262,6 +262,7 @@ bool env_can_copy(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevic
 #define OLDEST_STREAM            23
 #define OLDEST_NOTIFICATION      23
 #define OLDEST_KERNEL_IMPL       24
+#define OLDEST_EP_PROFILER       25
 #define OLDEST_ALLOCATOR         1
 
 /* The version to read a plugin's struct by: what it says, at most ours, for 0 `oldest`. */
@@ -279,6 +280,7 @@ OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name);
 OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
                                    const char* node_name);
 OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, const char* node_name);
+OrtStatus* guard_ep_profiler(const OrtEpProfilerImpl* profiler, const char* ep_name);
 OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name);
 OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* ep_name);
 OrtStatus* guard_stream(const OrtSyncStreamImpl* stream, const char* ep_name);

@@ -1,0 +1,51 @@
+"""Builds and runs the C program that tests profiles, and reads the files that it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from abigen import native_build
+
+from ...conftest import CC, SANITIZER_RUNTIME, SANITIZERS
+from ...support.c_programs import build_program
+
+HERE = Path(__file__).resolve().parent
+
+
+def events(folder: Path, prefix: str) -> list[dict[str, Any]]:
+    """The events of the only file with that prefix."""
+    (path,) = folder.glob(f"{prefix}_2*.json")
+    found: list[dict[str, Any]] = json.loads(path.read_text())
+    return found
+
+
+def test_program(sanitized_dir: Path, tmp_path: Path) -> None:
+    """The program's checks all hold, nothing leaks, and every file is a Chrome trace."""
+    program, plugin = tmp_path / "test_profiling", tmp_path / "profile_plugin.so"
+    build_program(HERE / "test_profiling.c", sanitized_dir, program)
+    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={SANITIZERS}", f"-I{native_build.CSRC / 'include'}"]
+    command = [*shlex.split(CC), "-std=c11", *native_build.WARNINGS, *flags, str(HERE / "profile_plugin.c")]
+    subprocess.run([*command, "-o", str(plugin)], check=True)
+    environment = {**os.environ, **SANITIZER_RUNTIME}
+    done = subprocess.run(
+        [program, plugin], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "0 failed checks" in done.stdout
+
+    for path in tmp_path.glob("*.json"):
+        for event in json.loads(path.read_text()):
+            assert event["ph"] == "X" and event["dur"] >= 0 and event["ts"] >= 0, (path, event)
+    own, both = events(tmp_path, "run"), events(tmp_path, "both_run")
+    node = next(event["name"] for event in own if event["cat"] == "Node")
+    for found in own, both:  # one run only, and nothing of the session's beginning or of EPs
+        assert [event["name"] for event in found] == [node, "SequentialExecutor::Execute", "model_run"]
+    texts = {event["args"].get("text") for event in events(tmp_path, "session")}
+    assert texts == {None, 'a "quoted"\n\\text'}
+    released = [event["name"] for event in events(tmp_path, "released")]
+    assert released.count("ep_event") == 4
