@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "api_slots.h"
-#include "run/run.h"
+#include "run/profiler.h"
 
 /* ---- A step ---- */
 
@@ -48,24 +48,34 @@ static OrtStatus* call_step(Frame* frame, const Step* step) {
                               : unit->compute->Compute(unit->compute, unit->compute_state, &frame->context);
 }
 
-static OrtStatus* timed_step(Frame* frame, Step* step) {
+static Profiler* frame_profiler(const Frame* frame) {
+  while (frame->parent != NULL) frame = frame->parent;
+  return frame->profiler;
+}
+
+static OrtStatus* measured_step(Frame* frame, Step* step) {
+  Profiler* profiler = frame_profiler(frame);
+  ProfileSpan span = {0};
+  if (profiler != NULL) span = profiler_start(profiler);
   uint64_t start = now_ns();
   OrtStatus* status = call_step(frame, step);
   atomic_fetch_add_explicit(&step->nanoseconds, now_ns() - start, memory_order_relaxed);
   atomic_fetch_add_explicit(&step->runs, 1, memory_order_relaxed);
+  if (profiler != NULL) profiler_stop_step(profiler, &span, frame, step);
   return status;
 }
 
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
-  bool is_timing = atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
+  bool is_measured =
+      frame_profiler(frame) != NULL || atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
   Step* end = frame->plan->steps + frame->plan->step_count;
   for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
       return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
                         step->unit->node->name);
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
-    if (status == NULL) status = is_timing ? timed_step(frame, step) : call_step(frame, step);
+    if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
     if (frame->scratch != NULL) frame_drop_scratch(frame);
     if (status != NULL) return step_failure(status, step);
@@ -75,12 +85,21 @@ static OrtStatus* run_steps(Frame* frame) {
   return NULL;
 }
 
-OrtStatus* frame_run(Frame* frame) {
+static OrtStatus* run_graph(Frame* frame) {
   if (!frame_has_devices(frame)) return run_steps(frame);
   OrtStatus* status = devices_begin(frame);
   if (status == NULL) status = run_steps(frame);
   if (status == NULL) status = devices_fetch(frame);
   return devices_end(frame, status);
+}
+
+OrtStatus* frame_run(Frame* frame) {
+  Profiler* profiler = frame_profiler(frame);
+  if (profiler == NULL) return run_graph(frame);
+  ProfileSpan span = profiler_start(profiler);
+  OrtStatus* status = run_graph(frame);
+  profiler_stop(profiler, &span, "SequentialExecutor::Execute");
+  return status;
 }
 
 /* ---- What EPs do before and after ---- */
@@ -203,10 +222,13 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
   Frame* frame = frame_get(session, &session->plan);
   if (frame == NULL) return status_no_memory();
   OrtStatus* status = NULL;
+  ProfileSpan span;
   frame->options = options;
   frame->caller_outputs = outputs;
   frame->caller_memories = output_memories;
   frame->has_device_values = output_memories != NULL;
+  if (session->profiler != NULL || (options != NULL && options->profile_prefix != NULL))
+    TRY_DONE(profile_run_start(frame, options, &span));
   TRY_DONE(bind_inputs(frame, input_names, inputs, input_count));
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
   frame->context.logger = logger_for(frame, options);
@@ -216,6 +238,7 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
   if (status == NULL) status = hand_over(frame, outputs);
 done:
   frame_clean(frame, status != NULL);
+  if (frame->profiler != NULL) profile_run_end(frame, &span);
   frame_put(frame);
   return status;
 }

@@ -12,6 +12,7 @@
 
 typedef struct Unit Unit;
 typedef struct Frame Frame;
+typedef struct Profiler Profiler;
 typedef struct Plan Plan;
 
 /* ---- kernel_def.c: what a kernel can do ---- */
@@ -357,7 +358,8 @@ struct Frame {
   FrameBuffer* buffers; /* kept from run to run, those not used in a run are freed */
   size_t buffer_count, buffer_capacity;
   uint64_t run;
-  Scratch* scratch; /* of the current step */
+  Scratch* scratch;   /* of the current step */
+  Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
   OrtLogger run_logger;
 };
 /* gives (caller releases with frame_put). Any thread. NULL: no memory. */
@@ -400,6 +402,7 @@ struct OrtSession {
   bool records_assignment;
   AssignmentInfo assignment;
   OrtRunOptions* default_run_options;
+  Profiler* profiler; /* profiler.h; NULL: the session is not profiled */
   bool has_run_hooks, is_serial;
   pthread_mutex_t serial; /* held through Run when an EP cannot run concurrently */
   _Atomic bool is_timing;

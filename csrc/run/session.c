@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api_slots.h"
-#include "run/run.h"
+#include "run/profiler.h"
 
 /* ---- EPs ---- */
 
@@ -10,6 +10,7 @@ static OrtStatus* add_ep(OrtSession* session, const OrtEpDevice* const* devices,
   SessionEp* ep = &session->eps[session->ep_count];
   TRY(session_ep_open(session, devices, count, ep));
   session->ep_count++;
+  if (session->profiler != NULL) profiler_add_ep(session->profiler, ep);
   TRY(place_ep(session, ep));
   for (size_t i = 0; i + 1 < session->ep_count; i++) {
     if (strcmp(session->eps[i].name, ep->name) == 0)
@@ -114,14 +115,18 @@ static OrtStatus* check_cancelled(const OrtSessionOptions* user_options) {
   return status_new(ORT_MODEL_LOAD_CANCELED, "loading the model was cancelled");
 }
 
-static OrtStatus* load(OrtSession* session, const ModelSource* source,
-                       const OrtSessionOptions* user_options) {
-  TRY(model_read(source, &session->model));
-  TRY(session_adapt_model(session));
-  TRY(model_lift_constants(session->model));
-  TRY(check_cancelled(user_options));
-  TRY(selection_policy_apply(session->env, session->model, session->options));
-  TRY(add_eps(session));
+static OrtStatus* read_model(OrtSession* session, const ModelSource* source) {
+  const char* prefix = session->options->profile_prefix;
+  if (prefix == NULL) return model_read(source, &session->model);
+  TRY(profiler_new(&session->logger, prefix, NULL, &session->profiler));
+  ProfileSpan span = profiler_start(session->profiler);
+  OrtStatus* status = model_read(source, &session->model);
+  profiler_stop(session->profiler, &span, source->path != NULL ? "model_loading_uri" : "model_loading_array");
+  return status;
+}
+
+/* From EPs to a session that runs. */
+static OrtStatus* initialize(OrtSession* session, const OrtSessionOptions* user_options) {
   TRY(session_add_custom_ops(session));
   TRY(model_add_default_attributes(session->model));
   TRY(hash_model(session));
@@ -138,6 +143,21 @@ static OrtStatus* load(OrtSession* session, const ModelSource* source,
   return end_initialization(session);
 }
 
+static OrtStatus* load(OrtSession* session, const ModelSource* source,
+                       const OrtSessionOptions* user_options) {
+  TRY(read_model(session, source));
+  TRY(session_adapt_model(session));
+  TRY(model_lift_constants(session->model));
+  TRY(check_cancelled(user_options));
+  TRY(selection_policy_apply(session->env, session->model, session->options));
+  TRY(add_eps(session));
+  if (session->profiler == NULL) return initialize(session, user_options);
+  ProfileSpan span = profiler_start(session->profiler);
+  OrtStatus* status = initialize(session, user_options);
+  profiler_stop(session->profiler, &span, "session_initialization");
+  return status;
+}
+
 static void plan_release_frames(Plan* plan) {
   for (size_t i = 0; i < PLAN_FRAMES; i++) frame_free(plan->frames[i]);
 }
@@ -150,6 +170,7 @@ static void plan_release(Plan* plan) {
 
 /* releases everything, newest first; also a session that was made half way. */
 static void session_free(OrtSession* session) {
+  profiler_free(session->profiler);
   for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) plan_release_frames(plan);
   for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
   packed_container_release(session->packed_weights);
