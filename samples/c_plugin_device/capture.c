@@ -73,8 +73,9 @@ done:
 
 OrtStatus* capture_end(Capture* capture) {
   Graph* graph = capture->recording;
+  if (graph == NULL) return NULL; /* also where several runs go on at once: then nothing is written */
   capture->recording = NULL;
-  if (graph == NULL || graph->is_broken) return NULL;
+  if (graph->is_broken) return NULL;
   graph->is_complete = true;
   control.captures++;
   return replay(capture, graph);
