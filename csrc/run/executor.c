@@ -67,8 +67,8 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
 
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
-  bool is_measured =
-      frame_profiler(frame) != NULL || atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
+  bool is_measured = frame_profiler(frame) != NULL ||
+                     atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
   Step* end = frame->plan->steps + frame->plan->step_count;
   for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
@@ -140,6 +140,10 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
   }
   if (status == NULL) status = frame_run(frame);
   return end_hooks(session, shown, started, status);
+}
+
+OrtStatus* run_bound(Frame* frame) {
+  return frame->session->has_run_hooks ? run_with_hooks(frame, frame->options) : frame_run(frame);
 }
 
 /* ---- Results ---- */
@@ -233,7 +237,7 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
   frame->context.logger = logger_for(frame, options);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
-  status = session->has_run_hooks ? run_with_hooks(frame, options) : frame_run(frame);
+  status = session->capture != NULL ? graph_capture_run(frame) : run_bound(frame);
   if (session->is_serial) pthread_mutex_unlock(&session->serial);
   if (status == NULL) status = hand_over(frame, outputs);
 done:

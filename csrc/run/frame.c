@@ -99,6 +99,7 @@ static void trim_buffers(Frame* frame) {
 }
 
 void frame_put(Frame* frame) {
+  if (frame->is_kept) return;
   Plan* plan = frame->plan;
   if (frame->buffer_count != 0) trim_buffers(frame);
   frame->run++;

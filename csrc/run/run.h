@@ -14,6 +14,7 @@ typedef struct Unit Unit;
 typedef struct Frame Frame;
 typedef struct Profiler Profiler;
 typedef struct Plan Plan;
+typedef struct GraphCapture GraphCapture;
 
 /* ---- kernel_def.c: what a kernel can do ---- */
 
@@ -360,6 +361,7 @@ struct Frame {
   uint64_t run;
   Scratch* scratch;   /* of the current step */
   Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
+  bool is_kept; /* for a captured graph, which works in its memory: frame_put does nothing */
   OrtLogger run_logger;
 };
 /* gives (caller releases with frame_put). Any thread. NULL: no memory. */
@@ -406,6 +408,7 @@ struct OrtSession {
   bool has_run_hooks, is_serial;
   pthread_mutex_t serial; /* held through Run when an EP cannot run concurrently */
   _Atomic bool is_timing;
+  GraphCapture* capture; /* NULL: no EP captures graphs */
 };
 
 /* ---- session_model.c: the user's changes to a model before EPs see it ---- */
@@ -422,6 +425,17 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
 OrtStatus* frame_run(Frame* frame);
 /* releases what a run left in the frame; what the caller gave stays the caller's. */
 void frame_clean(Frame* frame, bool has_failed);
+
+/* What a bound frame's run does: frame_run, and before and after it what EPs do. */
+OrtStatus* run_bound(Frame* frame);
+
+/* ---- graph_capture.c: runs that an EP records and replays ---- */
+
+/* Finds the EP that captures graphs. An error if it cannot with this model. */
+OrtStatus* graph_capture_open(OrtSession* session);
+void graph_capture_close(OrtSession* session); /* releases the frames of the graphs */
+/* Replays the graph that the run options name, or runs until the EP has captured it. */
+OrtStatus* graph_capture_run(Frame* frame);
 
 /* ---- run_devices.c: a Run with values on devices ---- */
 

@@ -211,6 +211,8 @@ static OrtStatus* add_failure(Frame* frame, OrtStatus* first, OrtStatus* failure
 /* True when host memory took part in the run's work on the place: it must be done before Run returns. */
 static bool must_flush(const Frame* frame, size_t place, bool has_failed) {
   if (has_failed || !is_callers(frame, place)) return true;
+  if (!allocator_knows_streams(frame->session->places[place].allocator))
+    return true; /* what the run frees at its end is anybody's at once */
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     if (frame->is_fetched[i]) return true;

@@ -137,6 +137,7 @@ static OrtStatus* initialize(OrtSession* session, const OrtSessionOptions* user_
   model_drop_file_pages(session->model);
   TRY(plan_build(session));
   TRY(upload_constants(session));
+  TRY(graph_capture_open(session));
   if (session->records_assignment) TRY(assignment_record(session));
   if (session->has_run_hooks) TRY(api_CreateRunOptions(&session->default_run_options));
   TRY(check_cancelled(user_options));
@@ -171,6 +172,7 @@ static void plan_release(Plan* plan) {
 /* releases everything, newest first; also a session that was made half way. */
 static void session_free(OrtSession* session) {
   profiler_free(session->profiler);
+  graph_capture_close(session);
   for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) plan_release_frames(plan);
   for (size_t i = session->unit_count; i-- > 0;) unit_close(session->units[i]);
   packed_container_release(session->packed_weights);
