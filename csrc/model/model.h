@@ -174,13 +174,12 @@ OrtStatus* model_add_default_attributes(OrtModel* model);
  * where they are plain). Called by model_read. */
 OrtStatus* model_infer_types(OrtModel* model);
 
-/* ---- tensor_drop.c ---- */
+/* ---- drop_pages.c ---- */
 
-/* releases the memory of a tensor of the model, as far as it is the model's; the value then holds nothing. */
-void model_drop_tensor(OrtModel* model, OrtValue* value);
-/* Lets go of the pages of mapped files: those that are read later come back from the file, those of the text
- * around the tensors, and of tensors that were copied, do not. */
-void model_drop_file_pages(const OrtModel* model);
+/* Lets go of the pages of the model's bytes that no tensor needs in memory: the text around tensors, those
+ * that were copied or released, and all of a file, which is read again where need be. When the model is
+ * complete. */
+void model_drop_unread_pages(const OrtModel* model);
 
 /* ---- graph_view.c: graphs over a part of another one, for Compile and Graph_GetGraphView ---- */
 

@@ -121,12 +121,12 @@ static bool is_done_with(const OrtNode* node, int64_t index) {
   return unit->packed_inputs != NULL && unit->packed_inputs[index];
 }
 
-static void release_if_unread(OrtSession* session, OrtValueInfo* weight) {
+static void release_if_unread(OrtValueInfo* weight) {
   if (weight->is_graph_output) return;
   for (size_t i = weight->consumer_count; i-- > 0;) {
     if (!is_done_with(weight->consumers[i].node, weight->consumers[i].input_index)) return;
   }
-  model_drop_tensor(session->model, weight->initializer);
+  value_clear(weight->initializer);
 }
 
 /* ---- Packing ---- */
@@ -185,7 +185,7 @@ static OrtStatus* pack_input(Packing* packing, uint32_t version, bool is_sharing
   if (packing->cache != NULL && packing->cache->stored.count != 0) TRY(share_stored(packing, version));
   packing->unit->packed_inputs[packing->index] = true;
   packing->packed_bytes += packing->weight->initializer->size_bytes;
-  release_if_unread(session, packing->weight);
+  release_if_unread(packing->weight);
   return NULL;
 }
 

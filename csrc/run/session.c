@@ -121,7 +121,8 @@ static OrtStatus* read_model(OrtSession* session, const ModelSource* source) {
   TRY(profiler_new(&session->logger, prefix, NULL, &session->profiler));
   ProfileSpan span = profiler_start(session->profiler);
   OrtStatus* status = model_read(source, &session->model);
-  profiler_stop(session->profiler, &span, source->path != NULL ? "model_loading_uri" : "model_loading_array");
+  profiler_stop(session->profiler, &span,
+                source->path != NULL ? "model_loading_uri" : "model_loading_array");
   return status;
 }
 
@@ -134,9 +135,9 @@ static OrtStatus* initialize(OrtSession* session, const OrtSessionOptions* user_
   TRY(check_cancelled(user_options));
   TRY(compile_units(session));
   TRY(prepack_weights(session));
-  model_drop_file_pages(session->model);
   TRY(plan_build(session));
   TRY(upload_constants(session));
+  model_drop_unread_pages(session->model);
   TRY(graph_capture_open(session));
   if (session->records_assignment) TRY(assignment_record(session));
   if (session->has_run_hooks) TRY(api_CreateRunOptions(&session->default_run_options));

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -47,7 +49,7 @@ def as_model(
 ) -> onnx.ModelProto:
     """`padding` moves the weights to other addresses: those that lie badly are copied."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, SIDE]) for name in "xy")
-    graph = helper.make_graph(nodes, "g" * (padding + 1), [x], [y], weights or [])
+    graph = helper.make_graph(nodes, "graph", [x], [y], weights or [])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("test", 1)]
     model = helper.make_model(
         graph, opset_imports=opsets, ir_version=8, functions=functions or [], producer_name="p" * padding
@@ -59,9 +61,11 @@ MODELS = {"two_products": two_products, "function_called_twice": function_called
 
 
 def open_session(
-    model: str | bytes, container: ort_abi.PrepackedWeightsContainer | None = None
+    model: str | bytes, container: ort_abi.PrepackedWeightsContainer | None = None, **config: str
 ) -> ort_abi.InferenceSession:
     options = ort_abi.SessionOptions()
+    for key, value in config.items():
+        options.add_session_config_entry(f"session.{key}", value)
     options.add_session_config_entry("session.ort_abi_shape_inference", "0")  # the host reads it itself
     return ort_abi.InferenceSession(
         model,
@@ -93,14 +97,63 @@ def test_results(name: str, padding: int, shared: bool, source: str, tmp_path: P
         session.close()
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("padding", range(4))
+def test_weights_that_nobody_packs_stay(name: str, padding: int) -> None:
+    """What lies around them in the model's bytes goes, they do not."""
+    session = open_session(MODELS[name](padding).SerializeToString(), disable_prepacking="1")
+    for _ in range(2):
+        check(session)
+
+
+MEASURE = """
+import os, sys, numpy, ort_abi
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+def open_session(model):
+    options = ort_abi.SessionOptions()
+    options.add_session_config_entry("session.ort_abi_shape_inference", "0")
+    return ort_abi.InferenceSession(model, options, providers=["CPUExecutionProvider"], fallback=False)
+
+small, big, kind = sys.argv[1:]
+open_session(small)
+if kind == "bytes":
+    with open(big, "rb") as file:
+        big = file.read()
+before = resident()
+session = open_session(big)
+print(resident() - before)
+"""
+
+
+def big_model(padding: int) -> bytes:
+    """Weights of 16 MB in 64 tensors."""
+    weights = [numpy_helper.from_array(np.roll(WEIGHT, i), f"w{i}") for i in range(64)]
+    names = ["x", *(f"v{i}" for i in range(63)), "y"]
+    nodes = [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(64)]
+    return as_model(nodes, padding, weights=weights).SerializeToString()
+
+
+@pytest.mark.parametrize("source", ["path", "bytes"])
+@pytest.mark.parametrize("padding", range(4))
+def test_memory(source: str, padding: int, tmp_path: Path) -> None:
+    """A session needs what its packed weights need, and nothing of the model's bytes."""
+    (tmp_path / "model.onnx").write_bytes(big_model(padding))
+    (tmp_path / "small.onnx").write_bytes(two_products(0).SerializeToString())
+    command = [sys.executable, "-c", MEASURE, tmp_path / "small.onnx", tmp_path / "model.onnx", source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 1.1 * 64 * WEIGHT.nbytes
+
+
 def test_bytes_that_the_caller_lends_stay_as_they_are() -> None:
     """Released originals are never the caller's memory."""
     data = two_products(0).SerializeToString()
     copy = bytes(bytearray(data))
-    options = ort_abi.SessionOptions()
-    options.add_session_config_entry("session.ort_abi_shape_inference", "0")
-    options.add_session_config_entry("session.use_ort_model_bytes_directly", "1")
-    session = ort_abi.InferenceSession(data, options, providers=["CPUExecutionProvider"], fallback=False)
+    session = open_session(data, use_ort_model_bytes_directly="1")
     check(session)
     session.close()
     del session
