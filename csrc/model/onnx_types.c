@@ -3,12 +3,21 @@
 
 #include "model/reader.h"
 
-/* One TensorShapeProto.Dimension. */
-static OrtStatus* read_dimension(Reader* reader, const WireField* field, int64_t* dim, const char** symbol) {
+/* The dimensions of a shape, in the arena; texts are "" where there is none. */
+typedef struct Shape {
+  size_t rank;
+  int64_t* dims;
+  const char **symbols, **denotations;
+  bool has_symbols, has_denotations;
+} Shape;
+
+/* One TensorShapeProto.Dimension: dim_value = 1, dim_param = 2, denotation = 3. */
+static OrtStatus* read_dimension(Reader* reader, const WireField* field, int64_t* dim, const char** symbol,
+                                 const char** denotation) {
   Wire wire = wire_of_field(field);
   WireField part;
   *dim = -1;
-  *symbol = "";
+  *symbol = *denotation = "";
   while (wire_next(&wire, &part)) {
     if (part.tag == WIRE_TAG(1, WIRE_VARINT)) {
       *dim = (int64_t)part.value < 0 ? -1 : (int64_t)part.value;
@@ -18,29 +27,37 @@ static OrtStatus* read_dimension(Reader* reader, const WireField* field, int64_t
       TRY(read_name(reader, &part, "dimension", &name));
       *dim = -1;
       *symbol = name;
+    } else if (part.tag == WIRE_TAG(3, WIRE_BYTES)) {
+      char* name = NULL;
+      TRY(read_name(reader, &part, "denotation of dimension", &name));
+      *denotation = name;
     }
   }
   return check_wire(&wire, "dimension", "");
 }
 
-/* A TensorShapeProto, as dimensions in the arena. */
-static OrtStatus* read_shape(Reader* reader, const WireField* field, const char* value, size_t* rank,
-                             int64_t** dims, const char*** symbols) {
+/* A TensorShapeProto. */
+static OrtStatus* read_shape(Reader* reader, const WireField* field, const char* value, Shape* out) {
   Wire wire = wire_of_field(field);
   WireField part;
   size_t count = 0;
   while (wire_next(&wire, &part)) count += part.tag == WIRE_TAG(1, WIRE_BYTES);
   TRY(check_wire(&wire, "shape of value", value));
-  *dims = arena_calloc(&reader->model->arena, count, sizeof **dims);
-  *symbols = arena_calloc(&reader->model->arena, count, sizeof **symbols);
-  if (*dims == NULL || *symbols == NULL) return status_no_memory();
+  Arena* arena = &reader->model->arena;
+  Shape shape = {.rank = count};
+  shape.dims = arena_calloc(arena, count, sizeof *shape.dims);
+  shape.symbols = arena_calloc(arena, count, sizeof *shape.symbols);
+  shape.denotations = arena_calloc(arena, count, sizeof *shape.denotations);
+  if (shape.dims == NULL || shape.symbols == NULL || shape.denotations == NULL) return status_no_memory();
   wire = wire_of_field(field);
   for (size_t i = 0; wire_next(&wire, &part);) {
     if (part.tag != WIRE_TAG(1, WIRE_BYTES)) continue;
-    TRY(read_dimension(reader, &part, &(*dims)[i], &(*symbols)[i]));
+    TRY(read_dimension(reader, &part, &shape.dims[i], &shape.symbols[i], &shape.denotations[i]));
+    shape.has_symbols = shape.has_symbols || shape.symbols[i][0] != '\0';
+    shape.has_denotations = shape.has_denotations || shape.denotations[i][0] != '\0';
     i++;
   }
-  *rank = count;
+  *out = shape;
   return NULL;
 }
 
@@ -51,14 +68,12 @@ static OrtStatus* read_tensor_type(Reader* reader, const WireField* field, const
   WireField part;
   uint64_t element = 0;
   bool has_shape = false;
-  size_t rank = 0;
-  int64_t* dims = NULL;
-  const char** symbols = NULL;
+  Shape shape = {0};
   while (wire_next(&wire, &part)) {
     if (part.tag == WIRE_TAG(1, WIRE_VARINT)) {
       element = part.value;
     } else if (part.tag == WIRE_TAG(2, WIRE_BYTES)) {
-      TRY(read_shape(reader, &part, value, &rank, &dims, &symbols));
+      TRY(read_shape(reader, &part, value, &shape));
       has_shape = true;
     }
   }
@@ -66,12 +81,12 @@ static OrtStatus* read_tensor_type(Reader* reader, const WireField* field, const
   if (element > ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0)
     return status_new(ORT_INVALID_GRAPH, "value '%s' has the unknown element type %llu", value,
                       (unsigned long long)element);
-  bool has_symbols = false;
-  for (size_t i = 0; i < rank; i++) has_symbols = has_symbols || symbols[i][0] != '\0';
   Arena* arena = &reader->model->arena;
-  *out = type_info_new_tensor(arena, kind,
-                              shape_info_new(arena, (ONNXTensorElementDataType)element, has_shape, rank, dims,
-                                             has_symbols ? symbols : NULL));
+  OrtTensorTypeAndShapeInfo* tensor =
+      shape_info_new(arena, (ONNXTensorElementDataType)element, has_shape, shape.rank, shape.dims,
+                     shape.has_symbols ? shape.symbols : NULL);
+  if (tensor != NULL && shape.has_denotations) tensor->denotations = shape.denotations;
+  *out = type_info_new_tensor(arena, kind, tensor);
   return *out != NULL ? NULL : status_no_memory();
 }
 

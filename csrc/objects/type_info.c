@@ -18,7 +18,8 @@ OrtTensorTypeAndShapeInfo* shape_info_new(Arena* arena, ONNXTensorElementDataTyp
     return NULL;
   OrtTensorTypeAndShapeInfo* info = arena != NULL ? arena_alloc(arena, tail) : mem_alloc(tail);
   if (info == NULL) return NULL;
-  *info = (OrtTensorTypeAndShapeInfo){element_type, has_shape, rank, (int64_t*)(info + 1), NULL, NULL};
+  *info = (OrtTensorTypeAndShapeInfo){
+      .element_type = element_type, .has_shape = has_shape, .rank = rank, .dims = (int64_t*)(info + 1)};
   for (size_t i = 0; i < rank; i++) info->dims[i] = dims != NULL ? dims[i] : -1;
   if (symbols == NULL) return info;
   info->symbols = (char**)(info->dims + rank);

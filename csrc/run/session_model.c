@@ -1,5 +1,6 @@
 /* What session options change in a model before EPs see it. */
 #include <string.h>
+#include <strings.h>
 
 #include "run/run.h"
 
@@ -19,6 +20,31 @@ static void fix_dimensions(const OrtGraph* graph, const DimensionOverride* wante
     for (size_t k = 0; k < graph->nodes[i]->subgraph_count; k++)
       fix_dimensions(graph->nodes[i]->subgraphs[k], wanted);
   }
+}
+
+/* The override of the dimension's denotation (in whatever case), the first one that was added; NULL: none. */
+static const DimensionOverride* find_by_denotation(const OrtSessionOptions* options, const char* denotation) {
+  for (size_t i = 0; denotation[0] != '\0' && i < options->override_count; i++) {
+    const DimensionOverride* override = &options->overrides[i];
+    if (override->is_denotation && strcasecmp(override->name, denotation) == 0) return override;
+  }
+  return NULL;
+}
+
+/* Overrides by denotation count for inputs only. Those by name have been made. */
+static OrtStatus* fix_input(const OrtSessionOptions* options, const OrtValueInfo* input) {
+  OrtTensorTypeAndShapeInfo* tensor = input->type != NULL ? input->type->tensor : NULL;
+  for (size_t k = 0; tensor != NULL && tensor->denotations != NULL && k < tensor->rank; k++) {
+    const DimensionOverride* wanted = find_by_denotation(options, tensor->denotations[k]);
+    if (wanted == NULL) continue;
+    if (tensor->dims[k] >= 0 && tensor->dims[k] != wanted->value)
+      return status_new(ORT_INVALID_ARGUMENT,
+                        "dimension %zu of input '%s' is %lld; the free dimension override for the denotation "
+                        "'%s' says %lld",
+                        k, input->name, (long long)tensor->dims[k], wanted->name, (long long)wanted->value);
+    tensor->dims[k] = wanted->value;
+  }
+  return NULL;
 }
 
 /* ---- Initializers ---- */
@@ -62,12 +88,10 @@ static OrtStatus* replace_initializer(OrtModel* model, const char* name, const O
 OrtStatus* session_adapt_model(OrtSession* session) {
   const OrtSessionOptions* options = session->options;
   for (size_t i = 0; i < options->override_count; i++) {
-    if (options->overrides[i].is_denotation)
-      LOG(&session->logger, WARNING, "free dimension override by denotation '%s' is not implemented: ignored",
-          options->overrides[i].name);
-    else
-      fix_dimensions(session->model->graph, &options->overrides[i]);
+    if (!options->overrides[i].is_denotation) fix_dimensions(session->model->graph, &options->overrides[i]);
   }
+  const OrtGraph* graph = session->model->graph;
+  for (size_t i = 0; i < graph->input_count; i++) TRY(fix_input(options, graph->inputs[i]));
   for (size_t i = 0; i < options->initializer_count; i++)
     TRY(replace_initializer(session->model, options->initializer_names[i], options->initializers[i]));
   return NULL;
