@@ -39,7 +39,37 @@ def on_two_providers() -> list[onnx.NodeProto]:
     ]
 
 
-MODELS = {"plugin": mul_add_relu, "two_providers": on_two_providers}
+def with_bodies() -> list[onnx.NodeProto]:
+    """Nodes that run subgraphs, one in the other; the plugin runs those inside."""
+    value, node, graph = helper.make_tensor_value_info, helper.make_node, helper.make_graph
+    then = graph([node("Add", ["v", "x"], ["p"])], "then", [], [value("p", 1, [2, 3])])
+    other = graph([node("Mul", ["v", "w"], ["q"])], "else", [], [value("q", 1, [2, 3])])
+    loop = graph(
+        [
+            node("Identity", ["go"], ["on"]),
+            node("Equal", ["i", "flat"], ["first"]),
+            node("If", ["first"], ["next"], then_branch=then, else_branch=other),
+        ],
+        "loop",
+        [value("i", 7, []), value("go", 9, []), value("v", 1, [2, 3])],
+        [value("on", 9, []), value("next", 1, [2, 3]), value("v", 1, [2, 3])],
+    )
+    scan = graph(
+        [node("Add", ["s", "row"], ["t"]), node("Relu", ["t"], ["u"])],
+        "scan",
+        [value("s", 1, [3]), value("row", 1, [3])],
+        [value("t", 1, [3]), value("u", 1, [3])],
+    )
+    return [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "flat"], ["count"]),
+        node("Loop", ["count", "", "x"], ["a", "all"], body=loop),
+        node("Scan", ["w", "a"], ["last", "columns"], body=scan, num_scan_inputs=1, scan_output_axes=[1]),
+        node("Transpose", ["columns"], ["y"]),
+    ]
+
+
+MODELS = {"plugin": mul_add_relu, "two_providers": on_two_providers, "bodies": with_bodies}
 
 
 def save_model(path: Path, nodes: list[onnx.NodeProto]) -> Path:

@@ -225,7 +225,8 @@ def test_equals_stock(ep_host: Host, case: str) -> None:
 
 def reference_count(most: int, x: Array) -> list[Array]:
     """What COUNT means, in Python."""
-    value, seen = x, []
+    value = x
+    seen: list[Array] = []
     while len(seen) < most and (not seen or value.sum() < 20):
         value = value + x
         seen.append(value * value)
@@ -273,7 +274,7 @@ def test_onnx_suite(ep_host: Host, onnx_models: dict[str, onnx.ModelProto], name
             feeds[value.name] = random.integers(0, 2 if dtype == np.bool_ else 5, shape).astype(dtype)
         if name == "test_loop11":
             feeds["cond"] = scalar(True, np.bool_)
-            feeds["trip_count"] = scalar(random.integers(1, 6), np.int64)
+            feeds["trip_count"] = scalar(int(random.integers(1, 6)), np.int64)
         actual = session.run(None, feeds)
         assert_equal(actual, stock.run(None, feeds))
         for got, wanted in zip(actual, reference.run(None, feeds), strict=True):
@@ -414,7 +415,7 @@ g (bool[N] c, float[1] x) => (float[1] y)
   [choice] y = If (c) <then_branch = t () => (float[1] p) { p = Add (x, x) },
                        else_branch = e () => (float[1] q) { q = Mul (x, x) }>
 }""")
-    with pytest.raises(ort_abi.errors.OrtError, match="'choice' .*the condition must be one bool"):
+    with pytest.raises(ort_abi.errors.OrtError, match=r"'choice' .*the condition must be one bool"):
         OurHost().session(model).run(None, {"c": np.array([True, False]), "x": floats(1)})
 
 

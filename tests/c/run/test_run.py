@@ -107,6 +107,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     choice = [node("If", ["c"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1])]
     save(folder, "if", choice, [value("c", [], TensorProto.BOOL), x], [y])
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"], "on"), node("Add", ["v", "x"], ["next"], "step")],
+        "body",
+        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("v", [2, 3])],
+        [value("on", [], TensorProto.BOOL), value("next", [2, 3]), value("next", [2, 3])],
+    )
+    loop = [node("Loop", ["most", "", "x"], ["y", "seen"], "loop", body=body)]
+    save(folder, "loop", loop, [x], [y, value("seen", [3, 2, 3])], most=np.array(3, np.int64))
     context = [node("EPContext", ["x"], ["y"], "compiled", domain="com.microsoft", source="AcmeEp")]
     save(folder, "context", context, [x], [y])
     probe = node(
