@@ -517,6 +517,14 @@ static OrtStatus* ORT_API_CALL ep_set_dynamic_options(OrtEp* this_ptr, const cha
   return NULL;
 }
 
+static OrtStatus* ORT_API_CALL ep_get_available_resource(const OrtEp* this_ptr, OrtResourceCount* available) {
+  (void)this_ptr;
+  TRY(maybe_fail("OrtEp::GetAvailableResource"));
+  available->kind = control.budget != NULL ? OrtResourceCountKind_TotalBytes : OrtResourceCountKind_None;
+  if (control.budget != NULL) available->value.total_bytes = *control.budget;
+  return NULL;
+}
+
 /* ---- Factories ---- */
 
 typedef struct Factory {
@@ -546,6 +554,7 @@ static OrtStatus* ORT_API_CALL create_ep(OrtEpFactory* this_ptr, const OrtHardwa
   ep->base.IsConcurrentRunSupported = ep_is_concurrent;
   ep->base.OnSessionInitializationEnd = ep_on_initialization_end;
   ep->base.SetDynamicOptions = ep_set_dynamic_options;
+  ep->base.GetAvailableResource = ep_get_available_resource;
   if (control.has_run_hooks) {
     ep->base.OnRunStart = ep_on_run_start;
     ep->base.OnRunEnd = ep_on_run_end;

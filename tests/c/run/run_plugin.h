@@ -39,6 +39,7 @@ typedef struct RunControl {
   const char* claims[RUN_EP_COUNT];
   RunFault fault;
   bool has_run_hooks;
+  const uint64_t* budget;                  /* what GetAvailableResource says, in bytes; NULL: of no kind */
   long fail_at;                            /* the nth callback that can fail fails, from 0; negative: none */
   _Atomic long callbacks;                  /* callbacks that can fail, so far */
   _Atomic int eps, infos, states, kernels; /* alive */

@@ -63,6 +63,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node("Relu", ["b"], ["y"], "relu"),
     ]
     save(folder, "chain", chain, [x], [y], w=ones)
+    twice = [node("Add", ["x", "w"], ["a"], "one"), node("Add", ["a", "w"], ["y"], "two")]
+    save(folder, "weight", twice, [x], [y], w=ones)
     save(folder, "empty", [], [x], [x])
     rows = [
         node("Relu", ["x"], ["a"], "one"),
