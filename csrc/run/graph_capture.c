@@ -265,9 +265,7 @@ OrtStatus* graph_capture_run(Frame* frame) {
 OrtStatus* ORT_API_CALL api_SessionReleaseCapturedGraph(OrtSession* session, int graph_annotation_id) {
   REQUIRE_ARG(session);
   GraphCapture* capture = session->capture;
-  if (capture == NULL)
-    return status_new(ORT_INVALID_ARGUMENT,
-                      "SessionReleaseCapturedGraph: no EP of the session captures graphs");
+  if (capture == NULL) return NULL; /* no EP of the session captures graphs */
   SessionEp* ep = capture->ep;
   OrtStatus*(ORT_API_CALL * release)(OrtEp*, int) = GUARD_SLOT(ep->ep, ep->version, ReleaseCapturedGraph, 27);
   if (release == NULL)

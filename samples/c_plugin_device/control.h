@@ -13,6 +13,7 @@ typedef struct VirtualDeviceControl {
   _Atomic int reads_late; /* copies from host memory on a stream read it when the stream comes to them */
   _Atomic int has_plain_allocators; /* those made from now on have no AllocOnStream */
   char failing_callback[64];        /* a call of this callback fails; emptied by it */
+  char giving_nothing[64];          /* a call of this callback says OK and gives nothing; emptied by it */
   _Atomic int failing_after;        /* so many of its calls go well before that */
   _Atomic uint64_t copies_to_device, copies_to_host, copies_on_device, copies_with_stream;
   _Atomic uint64_t waits_on_device, waits_on_host, notifications, activations;

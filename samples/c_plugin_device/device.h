@@ -67,6 +67,7 @@ OrtStatus* fail(const Factory* factory, OrtErrorCode code, const char* format, .
     __attribute__((format(printf, 3, 4)));
 /* The status of a callback that a test asked to fail, else NULL. */
 OrtStatus* asked_to_fail(const Factory* factory, const char* callback);
+bool asked_for_nothing(const char* callback);
 
 /* ---- memory.c ---- */
 OrtStatus* memory_open(Factory* factory);

@@ -90,7 +90,7 @@ static OrtStatus* ORT_API_CALL program_compute(OrtNodeComputeInfo* this_ptr, voi
   OrtValue* output = NULL;
   void *out = NULL, *handle = NULL;
   (void)state;
-  if (status != NULL) goto done;
+  if (status != NULL || asked_for_nothing("Compute")) goto done;
   TRY(read_operand(factory, context, program->inputs[0], &a));
   TRY(read_operand(factory, context, program->inputs[1], &b));
   if (a.count != b.count && a.count != 1 && b.count != 1)
@@ -264,6 +264,7 @@ static OrtStatus* ORT_API_CALL ep_compile(OrtEp* this_ptr, const OrtGraph** grap
   Ep* ep = (Ep*)this_ptr;
   OrtStatus* status = asked_to_fail(ep->factory, "Compile");
   (void)ep_context_nodes; /* we have no compiled form to save */
+  if (asked_for_nothing("Compile")) return NULL;
   for (size_t i = 0; i < count && status == NULL; i++)
     status = compile_program(ep, graphs[i], fused_nodes[i], &infos[i]);
   if (status != NULL) ep_release_compute_infos(this_ptr, infos, count);
@@ -399,7 +400,8 @@ done:
 
 OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp** out) {
   OrtStatus* status = asked_to_fail(factory, "CreateEp");
-  if (status != NULL) return status;
+  *out = NULL;
+  if (status != NULL || asked_for_nothing("CreateEp")) return status;
   Ep* ep = calloc(1, sizeof *ep); /* what is left NULL is optional */
   if (ep == NULL) TRY(fail(factory, ORT_FAIL, "no memory for an EP"));
   ep->factory = factory;

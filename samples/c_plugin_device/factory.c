@@ -34,6 +34,12 @@ OrtStatus* asked_to_fail(const Factory* factory, const char* callback) {
   return fail(factory, ORT_EP_FAIL, "%s was asked to fail", callback);
 }
 
+bool asked_for_nothing(const char* callback) {
+  bool is_asked = strcmp(control.giving_nothing, callback) == 0;
+  if (is_asked) control.giving_nothing[0] = '\0';
+  return is_asked;
+}
+
 static const char* ORT_API_CALL factory_get_name(const OrtEpFactory* this_ptr) {
   (void)this_ptr;
   return EP_NAME;

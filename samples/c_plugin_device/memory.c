@@ -208,7 +208,8 @@ static OrtStatus* ORT_API_CALL allocator_get_stats(const OrtAllocator* this_, Or
 
 OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* info, OrtAllocator** allocator) {
   OrtStatus* status = asked_to_fail(factory, "CreateAllocator");
-  if (status != NULL) return status;
+  *allocator = NULL;
+  if (status != NULL || asked_for_nothing("CreateAllocator")) return status;
   const OrtMemoryInfo* ours[] = {factory->device_info, factory->read_only_info,
                                  factory->host_accessible_info};
   const OrtMemoryInfo* match = NULL;

@@ -239,7 +239,8 @@ static OrtStatus* ORT_API_CALL stream_create_notification(OrtSyncStreamImpl* thi
                                                           OrtSyncNotificationImpl** out) {
   Stream* stream = (Stream*)this_ptr;
   OrtStatus* status = asked_to_fail(stream->factory, "CreateNotification");
-  if (status != NULL) return status;
+  *out = NULL;
+  if (status != NULL || asked_for_nothing("CreateNotification")) return status;
   Notification* notification = calloc(1, sizeof *notification);
   Signal* signal = calloc(1, sizeof *signal);
   if (notification == NULL || signal == NULL) {
@@ -265,7 +266,8 @@ static OrtStatus* ORT_API_CALL stream_create_notification(OrtSyncStreamImpl* thi
 
 OrtStatus* stream_create(Factory* factory, OrtSyncStreamImpl** out) {
   OrtStatus* status = asked_to_fail(factory, "CreateSyncStreamForDevice");
-  if (status != NULL) return status;
+  *out = NULL;
+  if (status != NULL || asked_for_nothing("CreateSyncStreamForDevice")) return status;
   Stream* stream = calloc(1, sizeof *stream);
   if (stream == NULL) return fail(factory, ORT_FAIL, "no memory for a stream");
   stream->factory = factory;

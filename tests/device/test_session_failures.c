@@ -141,6 +141,57 @@ static void test_sync(void) {
   stop();
 }
 
+/* ---- OK, and nothing there ---- */
+
+static void get_nothing(const char* callback) {
+  snprintf(device.control->giving_nothing, sizeof device.control->giving_nothing, "%s", callback);
+}
+
+static void check_creation_without(const char* callback, const char* part) {
+  OrtSession* session = NULL;
+  Alive was = alive_on(&device);
+  get_nothing(callback);
+  CHECK_FAILS(try_session(THREE, (Use[]){{&device, NULL}}, 1, &session), ORT_EP_FAIL, part);
+  CHECK(session == NULL && device.control->giving_nothing[0] == '\0');
+  CHECK_ALIVE(&device, was);
+}
+
+static void check_run_without(const char* callback, OrtErrorCode code, const char* part) {
+  bool is_right = false;
+  Alive was = alive_on(&device);
+  OrtSession* session = session_on(&device, THREE);
+  get_nothing(callback);
+  CHECK_FAILS(try_run(session, THREE, NULL, 1, &is_right), code, part);
+  CHECK(device.control->giving_nothing[0] == '\0');
+  CHECK_RUN(session, THREE, 1);
+  api()->ReleaseSession(session);
+  CHECK_ALIVE(&device, was);
+}
+
+static void test_callbacks_that_give_nothing(void) {
+  start();
+  check_creation_without("CreateEp", "OrtEpFactory::CreateEp");
+  check_creation_without("Compile", "OrtNodeComputeInfo");
+  check_run_without("CreateSyncStreamForDevice", ORT_INVALID_ARGUMENT, "OrtSyncStreamImpl is NULL");
+  check_run_without("CreateNotification", ORT_INVALID_ARGUMENT, "OrtSyncNotificationImpl is NULL");
+  check_run_without("Compute", ORT_EP_FAIL, "did not make its output 'a'");
+  stop();
+}
+
+/* An EP that has no allocator for its memory wants host memory. This one then finds nothing in its own. */
+static void test_no_allocator_means_host_memory(void) {
+  bool is_right = false;
+  start();
+  Alive was = alive_on(&device);
+  get_nothing("CreateAllocator");
+  OrtSession* session = session_on(&device, THREE);
+  CHECK(device.control->giving_nothing[0] == '\0' && device.control->live_chunks == was.chunks);
+  CHECK_FAILS(try_run(session, THREE, NULL, 1, &is_right), ORT_EP_FAIL, "is not in the device's memory");
+  api()->ReleaseSession(session);
+  CHECK_ALIVE(&device, was);
+  stop();
+}
+
 /* A device full of somebody else's data. */
 static void test_out_of_device_memory(void) {
   const int64_t huge = (int64_t)1 << 27; /* floats: half of the device */
@@ -233,6 +284,8 @@ int main(void) {
   RUN(test_session_creation);
   RUN(test_runs);
   RUN(test_sync);
+  RUN(test_callbacks_that_give_nothing);
+  RUN(test_no_allocator_means_host_memory);
   RUN(test_out_of_device_memory);
   RUN(test_out_of_memory_in_creation);
   RUN(test_out_of_memory_in_runs);

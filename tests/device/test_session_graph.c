@@ -122,7 +122,7 @@ static void test_releasing_a_graph(void) {
   open_env();
   device = plug("virtual");
   session = session_on(&device, CHAIN);
-  CHECK_FAILS(api()->SessionReleaseCapturedGraph(session, 0), ORT_INVALID_ARGUMENT, "captures graphs");
+  CHECK_OK(api()->SessionReleaseCapturedGraph(session, 0)); /* as in stock: there is nothing to release */
   CHECK_FAILS(api()->SessionReleaseCapturedGraph(NULL, 0), ORT_INVALID_ARGUMENT, "session");
   api()->ReleaseSession(session);
   unplug(&device);
