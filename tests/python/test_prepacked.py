@@ -106,6 +106,35 @@ def test_weights_that_nobody_packs_stay(name: str, padding: int) -> None:
         check(session)
 
 
+def branches() -> bytes:
+    """z = x w, and y = x w in one branch, which captures w, and x v in the other, which has v."""
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, SIDE]) for name in ("t", "e")]
+    captured = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["t"])], "then", [], outputs[:1])
+    own = numpy_helper.from_array(WEIGHT.T.copy(), "v")
+    other = helper.make_graph([helper.make_node("MatMul", ["x", "v"], ["e"])], "else", [], outputs[1:], [own])
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["z"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=captured, else_branch=other),
+    ]
+    x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, SIDE]) for name in "xyz")
+    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    graph = helper.make_graph(nodes, "branches", [x, c], [y, z], [numpy_helper.from_array(WEIGHT, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_weights_in_branches(shared: bool) -> None:
+    """Kernels of subgraphs pack too, what they capture and what is theirs."""
+    container = ort_abi.PrepackedWeightsContainer() if shared else None
+    session = open_session(branches(), container)
+    for _ in range(2):
+        for c, weight in ((True, WEIGHT), (False, WEIGHT.T)):
+            y, z = session.run(None, {"x": X, "c": np.array(c)})
+            np.testing.assert_allclose(y, X @ weight, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(z, X @ WEIGHT, rtol=1e-4, atol=1e-5)
+
+
 MEASURE = """
 import os, sys, numpy, ort_abi
 
