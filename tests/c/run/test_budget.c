@@ -74,7 +74,8 @@ static void test_without_the_setting_nobody_is_asked(void) {
 }
 
 static void test_what_is_no_number_is_refused(void) {
-  static const char* const settings[] = {"x", "-1", "1.5", "99999999999999999999", "18446744073709551615"};
+  static const char* const settings[] = {"x", "-18446744073709551615", "1.5", "99999999999999999999",
+                                         "18446744073709551615"};
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     char config[128];
     OrtSession* session = NULL;
