@@ -36,12 +36,14 @@ static OrtStatus* describe(const Factory* factory, OrtKernelDefBuilder* builder,
   OrtStatus* status = NULL;
   const OrtDataType* types[1];
   const int input = op->alias_input, output = 0;
-  TRY(ep_api->GetTensorDataType(ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &types[0]));
   TRY(ep_api->KernelDefBuilder_SetOperatorType(builder, op->op_type));
   TRY(ep_api->KernelDefBuilder_SetDomain(builder, ""));
   TRY(ep_api->KernelDefBuilder_SetSinceVersion(builder, op->first_version, op->last_version));
   TRY(ep_api->KernelDefBuilder_SetExecutionProvider(builder, EP_NAME));
-  TRY(ep_api->KernelDefBuilder_AddTypeConstraint(builder, "T", types, 1));
+  for (int i = 0; i < MAX_CONSTRAINTS && op->constraints[i].name != NULL; i++) {
+    TRY(ep_api->GetTensorDataType(op->constraints[i].type, &types[0]));
+    TRY(ep_api->KernelDefBuilder_AddTypeConstraint(builder, op->constraints[i].name, types, 1));
+  }
   if (op->alias_input >= 0)
     TRY(ep_api->KernelDefBuilder_AddInputOutputMutableAliases(builder, &input, &output, 1));
 done:

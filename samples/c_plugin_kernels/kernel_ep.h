@@ -1,4 +1,4 @@
-/* What the sample's two files share. kernels.c: the operators; ep.c: how a host finds them. */
+/* What the sample's files share. kernels.c, control_flow.c: the operators; ep.c: how a host finds them. */
 #ifndef KERNEL_SAMPLE_EP_H
 #define KERNEL_SAMPLE_EP_H
 
@@ -17,13 +17,26 @@ typedef struct Factory {
   OrtKernelRegistry* registry;
 } Factory;
 
+#define MAX_CONSTRAINTS 3
+
+/* A type parameter of the ONNX operator, and the only type that the kernel takes for it. */
+typedef struct TypeConstraint {
+  const char* name;
+  ONNXTensorElementDataType type;
+} TypeConstraint;
+
 /* One operator. `create` is called once a node; its state is the Factory. */
 typedef struct Operator {
   const char* op_type;
   int first_version, last_version; /* of the ONNX operator */
   int alias_input;                 /* the output may lie in this input's memory; -1: in none's */
   OrtKernelCreateFunc create;
+  TypeConstraint constraints[MAX_CONSTRAINTS]; /* name NULL: no more */
 } Operator;
+
+/* control_flow.c */
+OrtStatus* ORT_API_CALL if_create(void* state, const OrtKernelInfo* info, OrtKernelImpl** out);
+OrtStatus* ORT_API_CALL loop_create(void* state, const OrtKernelInfo* info, OrtKernelImpl** out);
 
 extern const Operator operators[];
 extern const size_t operator_count;

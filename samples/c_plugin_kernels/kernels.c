@@ -1,4 +1,4 @@
-/* The operators: float Mul, Relu and Squeeze, a kernel each.
+/* The operators: float Mul, Relu and Squeeze, a kernel each; If and Loop are in control_flow.c.
  *
  * A kernel is made once a node (OrtKernelCreateFunc), may pack its constant inputs (PrePackWeight), and then
  * computes, maybe on several threads at once. Mul packs its second input. */
@@ -312,9 +312,15 @@ static OrtStatus* ORT_API_CALL squeeze_create(void* state, const OrtKernelInfo* 
 
 /* ---- All of them ---- */
 
+#define FLOAT ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT
+#define BOOL  ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL
+#define INT64 ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64
+
 const Operator operators[] = {
-    {"Mul", 7, 14, -1, mul_create},
-    {"Relu", 6, 14, 0, relu_create},
-    {"Squeeze", 13, 25, 0, squeeze_create},
+    {"If", 11, 25, -1, if_create, {{"B", BOOL}, {"V", FLOAT}}},
+    {"Loop", 11, 25, -1, loop_create, {{"I", INT64}, {"B", BOOL}, {"V", FLOAT}}},
+    {"Mul", 7, 14, -1, mul_create, {{"T", FLOAT}}},
+    {"Relu", 6, 14, 0, relu_create, {{"T", FLOAT}}},
+    {"Squeeze", 13, 25, 0, squeeze_create, {{"T", FLOAT}}},
 };
 const size_t operator_count = sizeof operators / sizeof operators[0];

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -86,6 +87,30 @@ def run(host: Path, built: Path, mode: str, **environment: str) -> dict[str, lis
         name, *numbers = line.split()
         lines.setdefault(name, []).append([float(number) for number in numbers])
     return lines
+
+
+LOOP = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[1, 2, 3] x) => (float[3, 1, 2, 3] y) <int64 three = {3}, float[3] w = {2, -3, 0.5}>
+{
+  last, y = Loop (three, , x) <
+    body = b (int64 i, bool go, float[1, 2, 3] v) => (bool go, float[1, 2, 3] next, float[1, 2, 3] next) {
+      next = If (go) <then_branch = t () => (float[1, 2, 3] p) { p = Mul (v, w) },
+                      else_branch = e () => (float[1, 2, 3] q) { q = Relu (v) }>
+    }>
+}"""
+
+
+def test_if_and_loop(host: Path, built: Path, tmp_path: Path) -> None:
+    """The host runs both for the sample, whose kernels compute what is in them; nothing else may."""
+    onnx.save(onnx.parser.parse_model(LOOP), tmp_path / "model.onnx")
+    for name in ("kernels_host", "libkernel_ep.so"):
+        (tmp_path / name).symlink_to(built / name)
+    lines = run(host, tmp_path, "private")
+    x, w = np.array([[1, -2, 3], [-4, 5, 6]]), np.array([2, -3, 0.5])
+    expected = np.concatenate([(x * w**n).ravel() for n in (1, 2, 3)]).tolist()
+    assert lines["y"] == [expected, expected]
+    assert lines["kernels"] == [[0]]
 
 
 Y = [2.0, 6.0, 1.5, 0.0, 0.0, 3.0]
