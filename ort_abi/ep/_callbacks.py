@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ort_abi._enums import OrtMemType
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
@@ -346,6 +347,15 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
             ep_api.KernelDefBuilder_SetSinceVersion(builder[0], first, _NO_END if last is None else last), api
         )
         check(ep_api.KernelDefBuilder_SetExecutionProvider(builder[0], ep.name.encode()), api)
+        for index in spec.cpu_inputs:
+            check(
+                ep_api.KernelDefBuilder_SetInputMemType(builder[0], index, OrtMemType.OrtMemTypeCPUInput), api
+            )
+        for index in spec.cpu_outputs:
+            check(
+                ep_api.KernelDefBuilder_SetOutputMemType(builder[0], index, OrtMemType.OrtMemTypeCPUOutput),
+                api,
+            )
         for parameter, element_types in spec.types.items():
             types = ffi.new("const OrtDataType*[]", len(element_types))
             for index, element_type in enumerate(element_types):

@@ -58,8 +58,6 @@ def bridge_py_create_allocator(call: CData, factory: int, memory: CData, options
         return
     key = memory_key(api, memory)
     found = next((known for known in memories if known._key() == key), None)
-    if found is None and key[0] == "CPU":
-        return  # stock onnxruntime asks for this too
     if found is None:
         raise ValueError(
             "the host asks for an allocator of memory that memory_infos() does not have: its device type, "

@@ -63,6 +63,8 @@ class KernelSpec:
     domain: str
     types: Mapping[str, tuple[int, ...]]
     make: Callable[..., Any]
+    cpu_inputs: tuple[int, ...] = ()
+    cpu_outputs: tuple[int, ...] = ()
 
 
 class Kernel:
@@ -112,13 +114,17 @@ def kernel(
     *,
     domain: str = "",
     types: Mapping[str, Iterable[Any]] | None = None,
+    cpu_inputs: Iterable[int] = (),
+    cpu_outputs: Iterable[int] = (),
 ) -> Callable[[_T], _T]:
     """Declares a class or function in the body of an `ExecutionProvider` as a kernel.
 
     `since_version` is the opset that the operator's form came with (`int`: this form only), or first and
     last, None for no end. `types` has the dtypes for each type parameter of the operator ("T"); parameters
     without an entry take any. A function gets the node's inputs as arrays and returns its output (a tuple for
-    several); its keyword-only parameters are filled with attributes. Can be applied more than once.
+    several); its keyword-only parameters are filled with attributes. `cpu_inputs` and `cpu_outputs` are the
+    indices of those that a provider with memory of its own wants in the CPU's, such as shapes. Can be applied
+    more than once.
     """
     first, last = since_version if isinstance(since_version, tuple) else (since_version, since_version)
     if first < 1 or (last is not None and last < first):
@@ -127,11 +133,14 @@ def kernel(
         name: tuple(dtypes.to_onnx(dtype) for dtype in listed) for name, listed in (types or {}).items()
     }
 
+    on_cpu = tuple(cpu_inputs), tuple(cpu_outputs)
+
     def declare(target: _T) -> _T:
         is_kernel = isinstance(target, type) and issubclass(target, Kernel)
         if not is_kernel and not isinstance(target, FunctionType):
             raise TypeError(f"@kernel({op_type!r}) needs a Kernel class or a function, not {target!r}")
-        spec = KernelSpec(op_type, (first, last), domain, numbers, cast(Callable[..., Any], target))
+        make = cast(Callable[..., Any], target)
+        spec = KernelSpec(op_type, (first, last), domain, numbers, make, *on_cpu)
         declared = vars(target).get("_ort_abi_kernels", ())
         target._ort_abi_kernels = (*declared, spec)  # type: ignore[attr-defined]
         return target

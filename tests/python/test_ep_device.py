@@ -122,6 +122,24 @@ def test_weights_and_inputs_reach_kernels_on_the_device(host: ModuleType) -> Non
         _ = seen[2].ptr
 
 
+def test_kernels_choose_what_is_in_cpu_memory(host: ModuleType) -> None:
+    class Mul(ep.Kernel):
+        def compute(self, ctx: ep.KernelContext) -> None:
+            there, here = ctx.inputs
+            assert type(there) is ep.DeviceTensor and type(here) is np.ndarray
+            out = ctx.output(0, here.shape)
+            assert type(out) is np.ndarray
+            np.multiply(cls.state.memory.view(there.ptr, there.shape, there.dtype), here, out=out)
+
+    cls = device_class(
+        Mul=ep.kernel("Mul", (7, None), cpu_inputs=[1], cpu_outputs=[0])(Mul),
+        get_capability=ep.ExecutionProvider.get_capability,
+    )
+    graph = model([helper.make_node("Mul", ["a", "b"], ["y"])], {"a": SPEC, "b": SPEC}, {"y": SPEC})
+    np.testing.assert_array_equal(run_once(host, cls, graph, {"a": A, "b": W})[0], A * W)
+    assert (cls.state.counts["CPU to GPU"], cls.state.counts["GPU to CPU"]) == (1, 0)
+
+
 def test_empty_tensors_never_reach_a_copy(host: ModuleType) -> None:
     cls = device_class()
     spec = (TensorProto.FLOAT, [0, 3])
@@ -549,6 +567,17 @@ def test_no_data_transfer_is_an_error_that_names_the_devices(device: Plug) -> No
     device(cls)
     with pytest.raises(errors.NotImplemented, match=r"GPU .vendor 0xbe58, device 0"):
         OrtValue.ortvalue_from_numpy(A, "gpu")
+
+
+def test_without_an_allocator_kernels_work_in_cpu_memory(host: ModuleType) -> None:
+    cls = device_class(
+        create_allocator=classmethod(lambda cls, memory, options: None),
+        kinds=() if host is HOSTS["stock"] else ("default",),  # stock refuses to register such a provider
+        get_capability=lambda self, graph: [graph.nodes],
+        compile=lambda self, graph: lambda a: np.maximum(a * W + a, 0),
+    )
+    np.testing.assert_array_equal(run_once(host, cls, chain(), FEEDS)[0], EXPECTED)
+    assert cls.state.counts["copy"] == 0
 
 
 def test_no_allocator_means_the_cpus(device: Plug) -> None:
