@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from ort_abi import dtypes
 from ort_abi._lib import CData, ffi, lib
 from ort_abi._tensor import array_at, fill_strings, read_strings
+from ort_abi.ep import _objects
+from ort_abi.ep._device import DeviceTensor, SyncStream, memory_device
 from ort_abi.ep._errors import failed_call, forget_frames, record
 
 __all__ = ["KernelContext", "NodeInfo", "array_node", "context_node"]
@@ -33,9 +35,9 @@ Compute = Callable[[int, CData], int]
 
 _HEADER: int = lib.BRIDGE_INPUT_HEADER
 _NOT_A_TENSOR = -1
+_ADDRESS_MASK = 2**64 - 1
 _from_buffer = ffi.from_buffer
 _put = lib.bridge_put
-_bridge_output = lib.bridge_output
 _ndarray = np.ndarray
 
 
@@ -63,17 +65,24 @@ class NodeInfo:
 class _Views:
     """Arrays over the host's memory: `outer` is what users get, `roots` what only we and NumPy refer to.
 
-    An array without a root owns its elements: nothing to watch.
+    An array without a root owns its elements: nothing to watch. Tensors on a device have none either; they
+    are closed after the run.
     """
 
     __slots__ = ("_indices", "cacheable", "expected", "outer", "watched")
 
-    def __init__(self, outer: list[Array | None], roots: list[Array | None], cacheable: bool = True) -> None:
+    def __init__(self, outer: list[Any], roots: list[Array | None], cacheable: bool = True) -> None:
         self.outer = tuple(outer)
         self.cacheable = cacheable
         self._indices = [index for index, root in enumerate(roots) if root is not None]
         self.watched = [outer[index] for index in self._indices] + [roots[index] for index in self._indices]
         self.expected: list[int] = []
+
+    def close(self) -> None:
+        """Ends the tensors on devices."""
+        for item in self.outer:
+            if type(item) is DeviceTensor:
+                item._close()
 
     def start(self) -> None:
         """Takes the reference counts that mean: nobody else has it. Called when no local variable has it.
@@ -115,7 +124,7 @@ def _view(
 
 def _read_inputs(run: CData, info: NodeInfo) -> _Views:
     flat: list[int] = ffi.unpack(run.flat, run.flat_len) if run.flat_len else []
-    outer: list[Array | None] = []
+    outer: list[Any] = []
     roots: list[Array | None] = []
     cacheable = True
     position = 0
@@ -124,15 +133,15 @@ def _read_inputs(run: CData, info: NodeInfo) -> _Views:
         position += _HEADER
         shape = tuple(flat[position : position + rank])
         position += rank
-        array: Array | None = None
+        array: Any = None
         root: Array | None = None
         if element_type == _NOT_A_TENSOR:
             raise TypeError(
                 f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs"
             )
         if elsewhere:
-            raise NotImplementedError(f"input {_named(info.input_names, index)} is not in CPU memory")
-        if element_type == dtypes.STRING:
+            array, cacheable = _on_device(run, run.values[index], address, element_type, shape), False
+        elif element_type == dtypes.STRING:
             array = read_strings(run.call.host.api, run.values[index], shape)
         elif element_type:
             array, root = _view(address, element_type, shape, writeable=False)
@@ -142,6 +151,14 @@ def _read_inputs(run: CData, info: NodeInfo) -> _Views:
     if info.order is not None:
         outer, roots = [outer[i] for i in info.order], [roots[i] for i in info.order]
     return _Views(outer, roots, cacheable)
+
+
+def _on_device(
+    run: CData, value: CData, address: int, element_type: int, shape: tuple[int, ...], writeable: bool = False
+) -> DeviceTensor:
+    ep_api = run.call.host.ep_api
+    device = memory_device(ep_api, ep_api.Value_GetMemoryDevice(value))
+    return DeviceTensor(address & _ADDRESS_MASK, element_type, shape, device, writeable)
 
 
 def _named(names: Sequence[str], index: int) -> str:
@@ -224,9 +241,10 @@ class _Output:
         error = failed_call(run.call)
         return type(error)(f"{self.label}: {error.message}")
 
-    def view(self, run: CData, shape: tuple[int, ...]) -> tuple[int, Array, Array | None]:
+    def view(self, run: CData, shape: tuple[int, ...]) -> tuple[int, Any, Array | None]:
         """The address of the host's memory for the output, an array over it, and the array's root. Private
-        memory for strings, packed types and an absent output; `put` writes it after the kernel."""
+        memory for strings, packed types and an absent output; `put` writes it after the kernel. For memory of
+        a device a `DeviceTensor`, without a root."""
         if not self.element_type or shape != self.shape:
             self.shape = None  # what c says is not complete
             self._dims = ffi.new("int64_t[]", shape)
@@ -234,11 +252,14 @@ class _Output:
             if lib.bridge_output_value(run, self.c) == ffi.NULL and not self.c.absent:
                 raise self.failure(run)
             self.describe(shape, self.c.dtype or 1)
-        if self.element_type == dtypes.STRING or self.packed:
+        if self.element_type == dtypes.STRING or (self.packed and not self.c.elsewhere):
             return 0, np.empty(shape, self.dtype), None
         address = lib.bridge_output(run, self.c)
         if address == -1:
             raise self.failure(run)
+        if self.c.elsewhere and not self.c.absent:
+            value = lib.bridge_output_value(run, self.c)
+            return address, _on_device(run, value, address, self.element_type, shape, writeable=True), None
         if not address:
             return 0, np.empty(shape, self.dtype), None
         return address, *_view(address, self.element_type, shape, writeable=True)
@@ -286,6 +307,8 @@ def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
             forget_frames(error)
         data = result = None
         if views is not None:
+            if not views.cacheable:
+                views.close()
             if [*map(getrefcount, views.watched)] != views.expected:
                 ok = _revoke(run, views, info, ok)
             elif ok and views.cacheable:
@@ -326,35 +349,22 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     return record(ffi.addressof(run, "call"), error, info.label)
 
 
-class _Written:
-    """An output of the last run: an array over the host's memory, good for as long as that is the same."""
-
-    __slots__ = ("address", "array", "c", "others", "shape", "views")
-
-    def __init__(self, index: int, output: _Output, address: int, array: Array, root: Array | None) -> None:
-        self.address = address
-        self.c = output.c
-        self.shape = output.shape
-        self.others = ~(1 << index)
-        self.views = _Views([array], [root])
-        self.array = array
-
-
 class KernelContext:
     """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during
     `compute`."""
 
-    __slots__ = ("_fresh", "_outputs", "_private", "_run", "_unwritten", "_views", "_wanted", "inputs")
+    __slots__ = ("_outputs", "_private", "_run", "_tensors", "_unwritten", "_views", "_wanted", "inputs")
 
-    inputs: tuple[Array | None, ...]
-    """Read-only arrays over the host's memory, None for an optional input that is missing."""
+    inputs: tuple[Any, ...]
+    """Read-only arrays over the host's memory, None for an optional input that is missing; `DeviceTensor`s
+    for inputs in memory of the provider's device."""
 
     def __init__(self, info: NodeInfo) -> None:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
-        self._views: dict[int, _Written] = {}  # of the last run, by output
-        self._fresh = False  # `_views` has something new
+        self._views: dict[int, tuple[int, _Views]] = {}  # of the last run, by output
         self._private: dict[int, Array] = {}  # what is copied into the host's outputs after compute()
+        self._tensors: list[DeviceTensor] = []  # outputs on a device
         self._wanted = sum(1 << index for index, output in enumerate(self._outputs) if output.wanted)
         self._unwritten = 0  # one bit an output
         self.inputs = ()
@@ -368,38 +378,52 @@ class KernelContext:
         """False for an optional output that the model does not use."""
         return self._outputs[index].wanted
 
-    def output(self, index: int, shape: Sequence[int]) -> Array:
+    @property
+    def stream(self) -> SyncStream | None:
+        """The provider's stream that this run's work belongs on; None if there is none: work is done when
+        `compute` returns (`KernelContext_GetSyncStream`, API 28).
+
+        Raises RuntimeError after `compute`.
+        """
+        if self._run is None:
+            raise self._refusal(0)
+        number = lib.bridge_run_stream_id(self._run)
+        found: SyncStream | None = _objects.get(number, "stream") if number else None
+        return found
+
+    def output(self, index: int, shape: Sequence[int]) -> Any:
         """A writable array over the host's memory for an output, of the model's element type; write every
-        element.
+        element. A `DeviceTensor` for an output in memory of the provider's device.
 
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """
         run = self._run
-        entry = self._views.get(index)
-        if entry is not None and shape == entry.shape and run is not None:
-            found = _bridge_output(run, entry.c)
-            if found == entry.address:
-                self._unwritten &= entry.others
-                return entry.array
-            if found == -1:
-                raise self._outputs[index].failure(run)
         if run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
-        return self._new_output(run, index, shape if type(shape) is tuple else tuple(map(int, shape)))
-
-    def _new_output(self, run: CData, index: int, shape: tuple[int, ...]) -> Array:
         output = self._outputs[index]
-        address, array, root = output.view(run, shape)
+        wanted = shape if type(shape) is tuple else tuple(map(int, shape))
+        entry = self._views.get(index)
+        if entry is not None and wanted == output.shape:
+            found = lib.bridge_output(run, output.c)
+            if found == entry[0]:
+                self._unwritten &= ~(1 << index)
+                return entry[1].outer[0]
+            if found == -1:
+                raise output.failure(run)
+        address, array, root = output.view(run, wanted)
         self._unwritten &= ~(1 << index)
+        if type(array) is DeviceTensor:
+            self._tensors.append(array)
+            return array
         if not address:
             if not output.c.absent:
                 self._private[index] = array
             return array
-        self._fresh = True
-        written = self._views[index] = _Written(index, output, address, array, root)
+        views = _Views([array], [root])
         del array, root
-        written.views.start()
-        return written.array
+        views.start()
+        self._views[index] = (address, views)
+        return views.outer[0]
 
     def set_output(self, index: int, value: Any) -> None:
         """Copies an array into an output."""
@@ -423,15 +447,12 @@ class KernelContext:
             index = self._unwritten.bit_length() - 1
             raise RuntimeError(f"{self._outputs[index].label} was not written")
 
-    def _watched(self) -> list[Array | None]:
-        return [array for written in self._views.values() for array in written.views.watched]
-
-    def _kept_outputs(self) -> list[tuple[int, _Written]]:
+    def _kept_outputs(self) -> list[tuple[int, _Views]]:
         """The outputs that somebody still has; they are not used again."""
-        kept: list[tuple[int, _Written]] = []
-        for index, written in self._views.items():
-            if [*map(getrefcount, written.views.watched)] != written.views.expected:
-                kept.append((index, written))
+        kept: list[tuple[int, _Views]] = []
+        for index, (_, views) in self._views.items():
+            if [*map(getrefcount, views.watched)] != views.expected:
+                kept.append((index, views))
         for index, _ in kept:
             del self._views[index]
         return kept
@@ -442,12 +463,9 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
     context = KernelContext(info)
     wanted, private = context._wanted, context._private
     cached: _Views | None = None
-    # All arrays of a run like the one before, outputs too: looked at once.
-    watched: list[Array | None] = []
-    expected: list[int] = []
 
     def compute(same: int, run: CData) -> int:
-        nonlocal cached, watched, expected
+        nonlocal cached
         if same < 0:  # another thread is in this node: nothing can be shared with it
             return context_node(function, info)(0, run)
         views = cached if same else None
@@ -455,7 +473,6 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
         ok = 1
         try:
             if views is None:
-                watched = []
                 views = _read_inputs(run, info)
                 views.start()
             context._run, context.inputs, context._unwritten = run, views.outer, wanted
@@ -463,7 +480,7 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
                 raise TypeError(
                     f"compute() must return None and write its outputs, not return {type(returned)}"
                 )
-            if context._unwritten or private:
+            if context._unwritten or context._private:
                 context._finish(run)
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)
@@ -471,20 +488,18 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
         context._run, context.inputs = None, ()
         if private:
             private.clear()
-        if watched and not context._fresh and [*map(getrefcount, watched)] == expected:
-            cached = views if ok else None
-            return ok
-        watched = []
-        context._fresh = False
-        for index, written in context._kept_outputs():
-            ok = _revoke(run, written.views, info, ok, index)
+        for index, output in context._kept_outputs():
+            ok = _revoke(run, output, info, ok, index)
+        for tensor in context._tensors:
+            tensor._close()
+        context._tensors.clear()
         if views is not None:
+            if not views.cacheable:
+                views.close()
             if [*map(getrefcount, views.watched)] != views.expected:
                 ok = _revoke(run, views, info, ok)
             elif ok and views.cacheable:
                 cached = views
-                watched = [*views.watched, *context._watched()]
-                expected = [*map(getrefcount, watched)]
         return ok
 
     return compute
