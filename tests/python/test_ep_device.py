@@ -140,6 +140,33 @@ def test_kernels_choose_what_is_in_cpu_memory(host: ModuleType) -> None:
     assert (cls.state.counts["CPU to GPU"], cls.state.counts["GPU to CPU"]) == (1, 0)
 
 
+def test_outputs_on_the_device_end_with_the_run_also_where_inputs_are_known() -> None:
+    """Inputs in CPU memory that come again are not read again; outputs on the device are new in every run."""
+    kept: list[Any] = []
+
+    class Mul(ep.Kernel):
+        def compute(self, ctx: ep.KernelContext) -> None:
+            out = ctx.output(0, ctx.inputs[0].shape)
+            kept.append(out)
+            np.multiply(*ctx.inputs, out=cls.state.memory.view(out.ptr, out.shape, out.dtype))
+
+    cls = device_class(
+        Mul=ep.kernel("Mul", (7, None), cpu_inputs=[0, 1])(Mul),
+        get_capability=ep.ExecutionProvider.get_capability,
+    )
+    graph = model([helper.make_node("Mul", ["a", "b"], ["y"])], {"a": SPEC, "b": SPEC}, {"y": SPEC})
+    with registered(OURS, cls):
+        session = open_session(OURS, cls, graph)
+        for _ in range(4):
+            np.testing.assert_array_equal(session.run(None, {"a": A, "b": W})[0], A * W)
+        del session
+        gc.collect()
+    assert len(kept) == 4
+    for tensor in kept:
+        with pytest.raises(RuntimeError, match="valid only during the call"):
+            _ = tensor.ptr
+
+
 def test_empty_tensors_never_reach_a_copy(host: ModuleType) -> None:
     cls = device_class()
     spec = (TensorProto.FLOAT, [0, 3])
@@ -196,6 +223,32 @@ def test_threads_share_a_session() -> None:
 
 
 # ---- outside of sessions ----
+
+
+def test_values_and_streams_in_both_hosts(host: ModuleType) -> None:
+    cls = device_class(stream_aware=True)
+    cls.state.delay = 0.01
+
+    def work() -> None:
+        found = next(device for device in host.get_ep_devices() if device.ep_name == NAME)
+        sources = [host.OrtValue.ortvalue_from_numpy(A + n, "gpu", 0, VENDOR_ID) for n in range(3)]
+        targets = [host.OrtValue.ortvalue_from_numpy(0 * A, "gpu", 0, VENDOR_ID) for _ in sources]
+        stream = found.create_sync_stream()
+        assert stream.get_handle() != 0
+        host.copy_tensors(sources, targets, stream)
+        assert cls.state.counts["on stream"] == 3
+        host.copy_tensors(sources[:1], targets[:1], stream)
+        assert cls.state.counts["on stream"] == 4
+        del stream  # does what is left
+        gc.collect()
+        for n, target in enumerate(targets):
+            np.testing.assert_array_equal(target.numpy(), A + n)
+        assert cls.state.counts["GPU to GPU"] == 4
+
+    with registered(host, cls):
+        work()
+        gc.collect()
+    assert left_nothing(cls)
 
 
 def test_memories_of_the_device(device: Plug) -> None:
