@@ -38,6 +38,7 @@ _NOT_A_TENSOR = -1
 _ADDRESS_MASK = 2**64 - 1
 _from_buffer = ffi.from_buffer
 _put = lib.bridge_put
+_bridge_output = lib.bridge_output
 _ndarray = np.ndarray
 
 
@@ -349,11 +350,36 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     return record(ffi.addressof(run, "call"), error, info.label)
 
 
+class _Written:
+    """An output of the last run: an array over the host's memory, good for as long as that is the same."""
+
+    __slots__ = ("address", "array", "c", "others", "output", "shape", "views")
+
+    def __init__(self, index: int, output: _Output, address: int, array: Array, root: Array | None) -> None:
+        self.address = address
+        self.output = output
+        self.c = output.c
+        self.shape = output.shape
+        self.others = ~(1 << index)
+        self.views = _Views([array], [root])
+        self.array = array
+
+
 class KernelContext:
     """What `Kernel.compute` gets: the inputs of this run and the way to its outputs. Valid during
     `compute`."""
 
-    __slots__ = ("_outputs", "_private", "_run", "_tensors", "_unwritten", "_views", "_wanted", "inputs")
+    __slots__ = (
+        "_fresh",
+        "_outputs",
+        "_private",
+        "_run",
+        "_tensors",
+        "_unwritten",
+        "_views",
+        "_wanted",
+        "inputs",
+    )
 
     inputs: tuple[Any, ...]
     """Read-only arrays over the host's memory, None for an optional input that is missing; `DeviceTensor`s
@@ -362,7 +388,8 @@ class KernelContext:
     def __init__(self, info: NodeInfo) -> None:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
-        self._views: dict[int, tuple[int, _Views]] = {}  # of the last run, by output
+        self._views: dict[int, _Written] = {}  # of the last run, by output
+        self._fresh = False  # `_views` has something new
         self._private: dict[int, Array] = {}  # what is copied into the host's outputs after compute()
         self._tensors: list[DeviceTensor] = []  # outputs on a device
         self._wanted = sum(1 << index for index, output in enumerate(self._outputs) if output.wanted)
@@ -398,19 +425,26 @@ class KernelContext:
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """
         run = self._run
+        entry = self._views.get(index)
+        if (
+            entry is not None
+            and shape == entry.shape
+            and entry.shape is entry.output.shape  # what c says is still about this shape
+            and run is not None
+        ):
+            found = _bridge_output(run, entry.c)
+            if found == entry.address:
+                self._unwritten &= entry.others
+                return entry.array
+            if found == -1:
+                raise self._outputs[index].failure(run)
         if run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
+        return self._new_output(run, index, shape if type(shape) is tuple else tuple(map(int, shape)))
+
+    def _new_output(self, run: CData, index: int, shape: tuple[int, ...]) -> Any:
         output = self._outputs[index]
-        wanted = shape if type(shape) is tuple else tuple(map(int, shape))
-        entry = self._views.get(index)
-        if entry is not None and wanted == output.shape:
-            found = lib.bridge_output(run, output.c)
-            if found == entry[0]:
-                self._unwritten &= ~(1 << index)
-                return entry[1].outer[0]
-            if found == -1:
-                raise output.failure(run)
-        address, array, root = output.view(run, wanted)
+        address, array, root = output.view(run, shape)
         self._unwritten &= ~(1 << index)
         if type(array) is DeviceTensor:
             self._tensors.append(array)
@@ -419,11 +453,11 @@ class KernelContext:
             if not output.c.absent:
                 self._private[index] = array
             return array
-        views = _Views([array], [root])
+        self._fresh = True
+        written = self._views[index] = _Written(index, output, address, array, root)
         del array, root
-        views.start()
-        self._views[index] = (address, views)
-        return views.outer[0]
+        written.views.start()
+        return written.array
 
     def set_output(self, index: int, value: Any) -> None:
         """Copies an array into an output."""
@@ -447,12 +481,15 @@ class KernelContext:
             index = self._unwritten.bit_length() - 1
             raise RuntimeError(f"{self._outputs[index].label} was not written")
 
-    def _kept_outputs(self) -> list[tuple[int, _Views]]:
+    def _watched(self) -> list[Array | None]:
+        return [array for written in self._views.values() for array in written.views.watched]
+
+    def _kept_outputs(self) -> list[tuple[int, _Written]]:
         """The outputs that somebody still has; they are not used again."""
-        kept: list[tuple[int, _Views]] = []
-        for index, (_, views) in self._views.items():
-            if [*map(getrefcount, views.watched)] != views.expected:
-                kept.append((index, views))
+        kept: list[tuple[int, _Written]] = []
+        for index, written in self._views.items():
+            if [*map(getrefcount, written.views.watched)] != written.views.expected:
+                kept.append((index, written))
         for index, _ in kept:
             del self._views[index]
         return kept
@@ -461,11 +498,14 @@ class KernelContext:
 def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Compute:
     """A node that calls `function(context)`."""
     context = KernelContext(info)
-    wanted, private = context._wanted, context._private
+    wanted, private, tensors = context._wanted, context._private, context._tensors
     cached: _Views | None = None
+    # All arrays of a run like the one before, outputs too: looked at once.
+    watched: list[Array | None] = []
+    expected: list[int] = []
 
     def compute(same: int, run: CData) -> int:
-        nonlocal cached
+        nonlocal cached, watched, expected
         if same < 0:  # another thread is in this node: nothing can be shared with it
             return context_node(function, info)(0, run)
         views = cached if same else None
@@ -473,6 +513,7 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
         ok = 1
         try:
             if views is None:
+                watched = []
                 views = _read_inputs(run, info)
                 views.start()
             context._run, context.inputs, context._unwritten = run, views.outer, wanted
@@ -480,7 +521,7 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
                 raise TypeError(
                     f"compute() must return None and write its outputs, not return {type(returned)}"
                 )
-            if context._unwritten or context._private:
+            if context._unwritten or private:
                 context._finish(run)
         except BaseException as error:
             ok = record(ffi.addressof(run, "call"), error, info.label)
@@ -488,11 +529,17 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
         context._run, context.inputs = None, ()
         if private:
             private.clear()
-        for index, output in context._kept_outputs():
-            ok = _revoke(run, output, info, ok, index)
-        for tensor in context._tensors:
-            tensor._close()
-        context._tensors.clear()
+        if tensors:
+            for tensor in tensors:
+                tensor._close()
+            tensors.clear()
+        if watched and not context._fresh and [*map(getrefcount, watched)] == expected:
+            cached = views if ok else None
+            return ok
+        watched = []
+        context._fresh = False
+        for index, written in context._kept_outputs():
+            ok = _revoke(run, written.views, info, ok, index)
         if views is not None:
             if not views.cacheable:
                 views.close()
@@ -500,6 +547,8 @@ def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Co
                 ok = _revoke(run, views, info, ok)
             elif ok and views.cacheable:
                 cached = views
+                watched = [*views.watched, *context._watched()]
+                expected = [*map(getrefcount, watched)]
         return ok
 
     return compute

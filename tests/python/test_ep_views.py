@@ -186,6 +186,25 @@ def test_kept_output_becomes_a_private_copy(host: ModuleType) -> None:
     np.testing.assert_array_equal(kept[0], A * B)
 
 
+def test_output_and_set_output_in_turns(host: ModuleType) -> None:
+    turn = iter(range(100))
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        a, b = ctx.inputs
+        if next(turn) % 2:
+            ctx.set_output(0, np.multiply(a, b))
+        else:
+            np.multiply(a, b, out=ctx.output(0, a.shape))
+
+    cls = kernel_provider(compute)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model(["n"]))
+        for size in (3, 5, 3, 3, 3, 5, 3, 2, 2):
+            a = np.arange(size, dtype=np.float32)
+            np.testing.assert_array_equal(session.run(None, {"a": a, "b": a})[0], a * a)
+        del session
+
+
 def test_output_shape_follows_each_run(host: ModuleType) -> None:
     def compute(self: Any, ctx: ep.KernelContext) -> None:
         np.multiply(*ctx.inputs, out=ctx.output(0, ctx.inputs[0].shape))
