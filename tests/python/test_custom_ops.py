@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import re
 import subprocess
@@ -18,7 +19,8 @@ from onnx import helper
 
 import ort_abi
 from abigen import native_build
-from ort_abi import errors
+from ort_abi import SessionOptions, errors
+from ort_abi._lib import api, check, ffi
 
 SOURCE = Path(__file__).with_name("custom_ops.c")
 EP_NAME = "CustomOpsExecutionProvider"
@@ -148,6 +150,28 @@ def test_an_operator_may_infer_the_shape_of_its_output(host: ModuleType, options
     np.testing.assert_array_equal(session.run(None, {"x": X.reshape(6)})[0], 2 * X.reshape(6))
 
 
+@pytest.mark.parametrize("condition", [True, False])
+def test_custom_operators_run_in_subgraphs(host: ModuleType, options: Any, condition: bool) -> None:
+    """The branches capture x, whose type only the custom operator before the If tells."""
+    branches = [
+        helper.make_graph(
+            [node(op_type, ["t"], "b")],
+            op_type,
+            [],
+            [helper.make_tensor_value_info("b", onnx.TensorProto.INT64, None)],
+        )
+        for op_type in ("Twice", "Same")
+    ]
+    nodes = [
+        node("Same", ["x"], "t"),
+        helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    inputs = {"x": (np.int64, [2, 3]), "c": (np.bool_, [])}
+    proto = custom_model(nodes, inputs, (np.int64, None))
+    found = run(host, options, proto, x=X.astype(np.int64), c=np.array(condition))
+    np.testing.assert_array_equal(found, (2 if condition else 1) * X)
+
+
 REFUSED: dict[str, tuple[list[onnx.NodeProto], Any, str]] = {
     "too few inputs": ([node("Biased", [], "y")], np.float32, "it has 0 inputs, the operator takes 1 to 2"),
     "too many inputs": (
@@ -213,6 +237,18 @@ def test_options_keep_the_library_for_their_sessions(host: ModuleType, options: 
     gc.collect()
     for session in sessions:
         np.testing.assert_array_equal(session.run(None, {"x": X})[0], 2 * X)
+
+
+def test_the_caller_may_keep_the_library_itself(built: Path) -> None:
+    """`RegisterCustomOpsLibrary`, API 1, gives a handle of dlopen."""
+    options, handle = SessionOptions(), ffi.new("void**")
+    check(api.RegisterCustomOpsLibrary(options.pointer, str(built).encode(), handle))
+    proto = custom_model([node("Twice", ["x"], "y")], {"x": (np.float32, [2, 3])})
+    np.testing.assert_array_equal(run(ort_abi, options, proto, x=X), 2 * X)
+    gc.collect()
+    close = ctypes.CDLL(None).dlclose
+    close.argtypes = [ctypes.c_void_p]
+    assert close(int(ffi.cast("intptr_t", handle[0]))) == 0
 
 
 # ---- Libraries that are none ----
