@@ -62,6 +62,8 @@ static OrtStatus* ORT_API_CALL profiler_start(OrtEpProfilerImpl* this_ptr, int64
 static OrtStatus* ORT_API_CALL profiler_begin_event(OrtEpProfilerImpl* this_ptr, uint64_t id) {
   control.begun++;
   control.late += !((EpProfiler*)this_ptr)->is_on;
+  control.out_of_order +=
+      depth > 0 && depth <= MAX_DEPTH && open_ids[depth - 1] == id; /* the one around it */
   if (depth < MAX_DEPTH) open_ids[depth] = id;
   depth++;
   return fault(PROFILE_EVENTS_FAIL);

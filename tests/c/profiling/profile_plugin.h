@@ -25,7 +25,7 @@ typedef struct ProfileControl {
   _Atomic int creates, alive;  /* profilers */
   _Atomic int starts, ends;    /* StartProfiling, EndProfiling */
   _Atomic int begun, finished; /* events */
-  _Atomic int out_of_order;    /* StopEvent for another event than the thread's last one */
+  _Atomic int out_of_order;    /* StopEvent for another event than the thread's last one, or an id twice */
   _Atomic int late;            /* events outside of StartProfiling ... EndProfiling */
   int64_t start_offset_ns;
 } ProfileControl;
