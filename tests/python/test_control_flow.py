@@ -3,10 +3,12 @@ reference and stock's own kernels."""
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 import ort_abi
+from tests.support import virtual_device
 from tests.support.cpu_ep import Host, OurHost, StockHost, build_plugin
 from tests.support.models import generated_models
 
@@ -253,7 +256,7 @@ ONNX_CASES = ["test_if", "test_loop11", "test_scan9_sum", "test_scan9_multi_stat
 @pytest.fixture(scope="module")
 def onnx_models() -> dict[str, onnx.ModelProto]:
     """The models of the ONNX test suite that have control flow and tensors only."""
-    return {name: model for name, model in generated_models() if name in ONNX_CASES}
+    return {name: model for name, model in generated_models() if name in [*ONNX_CASES, "test_if_seq"]}
 
 
 @pytest.mark.parametrize("name", ONNX_CASES)
@@ -431,13 +434,18 @@ g (float[1, 2] s, float[1, 3, 2] x) => (float[1, 2] y)
         OurHost().session(model)
 
 
+def test_bodies_with_other_values_than_tensors(onnx_models: dict[str, onnx.ModelProto]) -> None:
+    """The CPU EP leaves them to providers that take the node whole: it is the node that nobody has."""
+    with pytest.raises(ort_abi.errors.OrtError, match=r"takes 1 node(?s:.)*\(If, ai.onnx, version 13\)"):
+        OurHost().session(onnx_models["test_if_seq"])
+
+
 # ---- Around a run ----
 
 ENDLESS = """
 g (float[1] x) => (float[1] y)
 {
-  [loop] y = Loop (, , x) <
-    body = b (int64 i, bool go, float[1] v) => (bool go, float[1] next) { next = Identity (v) }>
+  [loop] y = Loop (, , x) <body = b (int64 i, bool go, float[1] v) => (bool go, float[1] v) { }>
 }"""
 
 
@@ -507,3 +515,45 @@ g (int64 most, bool c, float[3] x) => (float[3] y)
     for c in (True, False):
         feeds = {"most": scalar(4, np.int64), "c": scalar(c, np.bool_), "x": floats(3)}
         np.testing.assert_allclose(session.run(None, feeds)[0], stock.run(None, feeds)[0], rtol=1e-6)
+
+
+ON_DEVICE = """
+g (int64 most, bool c, float[2, 3] x) => (float[2, 3] y, float[T, 2, 3] all)
+{
+  shifted = Add (x, x)
+  y, all = Loop (most, c, shifted) <
+    body = b (int64 i, bool go, float[2, 3] v) => (bool go, float[2, 3] next, float[2, 3] relu) {
+      product = Mul (v, shifted)
+      sum = Add (product, x)
+      relu = Relu (sum)
+      next = If (go) <then_branch = t () => (float[2, 3] p) { p = Add (v, relu) },
+                      else_branch = e () => (float[2, 3] q) { q = Mul (v, relu) }>
+    }>
+}"""
+
+
+def test_bodies_on_a_device(tmp_path: Path) -> None:
+    """Nodes in bodies run on a device; what they capture and what is carried is copied there and back."""
+    library = virtual_device.build(tmp_path)
+    ort_abi.register_execution_provider_library("virtual", library)
+    control = virtual_device.control_of(library)
+    devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == virtual_device.EP_NAME]
+    options = ort_abi.SessionOptions()
+    options.add_provider_for_devices(devices, {})
+    session = ort_abi.InferenceSession(parse(ON_DEVICE).SerializeToString(), options)
+    x = floats(2, 3) / 8
+    for most in (0, 1, 4):
+        counted = virtual_device.Counters(control)
+        feeds = {"most": scalar(most, np.int64), "c": scalar(True, np.bool_), "x": x}
+        value, seen = x + x, []
+        for _ in range(most):
+            seen.append(np.maximum(value * (x + x) + x, 0))
+            value = value + seen[-1]
+        y, stacked = session.run(None, feeds)
+        np.testing.assert_array_equal(y, value)
+        np.testing.assert_array_equal(stacked, np.array(seen, np.float32).reshape(-1, 2, 3))
+        assert counted.launches >= 1 + 2 * most
+    session.close()
+    gc.collect()
+    assert control.live_chunks == 0
+    ort_abi.unregister_execution_provider_library("virtual")
