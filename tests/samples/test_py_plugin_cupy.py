@@ -91,6 +91,8 @@ def test_values_on_the_device(registered: ort_abi.OrtEpDevice, fake: FakeCupy) -
     np.testing.assert_array_equal(other.numpy(), X)
     memory = registered.memory_info()
     assert memory is not None and ort_abi.allocator_stats(memory)["InUse"] == "32"
+    del value
+    assert ort_abi.allocator_stats(memory)["InUse"] == "16"
 
 
 def test_pinned_memory(registered: ort_abi.OrtEpDevice) -> None:
