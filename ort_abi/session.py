@@ -33,6 +33,7 @@ from ort_abi.assignment import OrtEpAssignedSubgraph, PlanStep, read_assigned_su
 from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
+from ort_abi.kernels import KernelDef, read_kernels
 from ort_abi.options import Provider, RunOptions, SessionOptions
 from ort_abi.prepacked import PrepackedWeightsContainer
 from ort_abi.value import OrtValue, owned, tensor_over, to_array, type_text
@@ -356,6 +357,18 @@ class InferenceSession:
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of each execution provider."""
         return {provider.name: dict(provider.options) for provider in self._providers}
+
+    def get_kernels(self, provider_name: str) -> list[KernelDef]:
+        """The kernels that a provider of the session has registered, those of custom operators last.
+
+        [] for a provider that only compiles. Raises ValueError for one that the session does not have.
+        """
+        index = 0
+        while (name := lib.ortabi_session_ep_name(self.pointer, index)) != NULL:
+            if text(name) == provider_name:
+                return read_kernels(self.pointer, index)
+            index += 1
+        raise ValueError(f"the session has no provider {provider_name!r}; it has {self.get_providers()}")
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Changes options of the providers in use (`SetEpDynamicOptions`, API 20)."""

@@ -39,6 +39,13 @@ ORT_ABI_EXPORT const OrtGraph* ortabi_model_graph(const OrtModel* model);
  * long as the session. */
 ORT_ABI_EXPORT const char* ortabi_session_ep_name(const OrtSession* session, size_t index);
 
+/* Kernel number `index` of the session's EP number `ep`, as the KernelDef_* slots of OrtEpApi read it; NULL past the
+ * last one. borrows: valid as long as the session. Kernels of custom operators come after the EP's own. */
+ORT_ABI_EXPORT const OrtKernelDef* ortabi_session_kernel(const OrtSession* session, size_t ep, size_t index);
+/* The name of a type constraint of a kernel, and its element types: bit n is ONNXTensorElementDataType n. borrows the
+ * name; NULL past the last constraint. */
+ORT_ABI_EXPORT const char* ortabi_kernel_constraint(const OrtKernelDef* kernel, size_t index, uint64_t* types);
+
 /* One line a node of the session's plan, in execution order, from 0 to count-1. borrows: valid as long as the
  * session. `runs` and `nanoseconds` count since creation and only while ortabi_session_set_timing is on. */
 typedef struct OrtAbiPlanStep {

@@ -235,6 +235,19 @@ ORT_ABI_EXPORT const char* ortabi_session_ep_name(const OrtSession* session, siz
   return session != NULL && index < session->ep_count ? session->eps[index].name : NULL;
 }
 
+ORT_ABI_EXPORT const OrtKernelDef* ortabi_session_kernel(const OrtSession* session, size_t ep, size_t index) {
+  if (session == NULL || ep >= session->ep_count) return NULL;
+  const OrtKernelRegistry* registry = session->eps[ep].registry;
+  return registry != NULL && index < registry->count ? registry->entries[index].def : NULL;
+}
+
+ORT_ABI_EXPORT const char* ortabi_kernel_constraint(const OrtKernelDef* kernel, size_t index,
+                                                    uint64_t* types) {
+  if (kernel == NULL || types == NULL || index >= kernel->constraint_count) return NULL;
+  *types = kernel->constraints[index].types;
+  return kernel->constraints[index].name;
+}
+
 ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session) {
   return session != NULL ? session->plan.step_count : 0;
 }
