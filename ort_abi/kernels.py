@@ -20,8 +20,8 @@ class KernelDef:
     domain: str
     """"" for ONNX's own operators."""
     since_version: tuple[int, int | None]
-    """The first and the last version of the operator that it is for; None: no end was given. Hosts read that as
-    the first version only."""
+    """The first and the last version of the operator that it is for; None: no end was given, which hosts read
+    as the first version only."""
     types: dict[str, tuple[str, ...]]
     """The names of element types by type parameter ("T"), or by the name of an input or output without one.
     Parameters that are not in it may be of any type."""
@@ -32,7 +32,7 @@ def read_kernels(session: CData, provider: int) -> list[KernelDef]:
 
     *borrows* the `OrtSession*`, copies what is read (`ortabi_session_kernel`, ours, and `KernelDef_*`).
     """
-    found = []
+    found: list[KernelDef] = []
     while (kernel := lib.ortabi_session_kernel(session, provider, len(found))) != NULL:
         first, last = ffi.new("int*"), ffi.new("int*")
         check(ep_api.KernelDef_GetSinceVersion(kernel, first, last))
@@ -48,7 +48,8 @@ def read_kernels(session: CData, provider: int) -> list[KernelDef]:
 
 
 def _types(kernel: CData) -> dict[str, tuple[str, ...]]:
-    types, bits = {}, ffi.new("uint64_t*")
+    types: dict[str, tuple[str, ...]] = {}
+    bits = ffi.new("uint64_t*")
     while (name := lib.ortabi_kernel_constraint(kernel, len(types), bits)) != NULL:
         numbers = [number for number in range(64) if bits[0] >> number & 1]
         types[text(name)] = tuple(dtypes.name_of(number) for number in numbers)
