@@ -14,7 +14,8 @@
 
 #include "ort_abi.h"
 
-#define BRIDGE_MIN_API_VERSION 24
+#define BRIDGE_MIN_API_VERSION     24
+#define BRIDGE_SYNC_STREAM_VERSION 28 /* KernelContext_GetSyncStream */
 
 /* What Python sees too. */
 /* cdef begin */

@@ -73,7 +73,7 @@ uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream) {
 uint64_t bridge_run_stream_id(BridgeRun* run) {
   const BridgeHost* host = run->call.host;
   OrtSyncStream* stream = NULL;
-  if (host->version < 28) return 0; /* KernelContext_GetSyncStream */
+  if (host->version < BRIDGE_SYNC_STREAM_VERSION) return 0;
   OrtStatus* status = host->api->KernelContext_GetSyncStream(run->context, &stream);
   if (status) host->api->ReleaseStatus(status);
   return status ? 0 : bridge_stream_id(host, stream);

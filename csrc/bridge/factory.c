@@ -123,8 +123,11 @@ static OrtStatus* factory_create_data_transfer(OrtEpFactory* this_ptr, OrtDataTr
   return bridge_transfer_new(factory->host, factory->info.id, factory->info.name, data_transfer);
 }
 
+/* Without KernelContext_GetSyncStream a kernel cannot know its stream, and must not be given one: all work is
+ * done when its call returns. */
 static bool factory_is_stream_aware(const OrtEpFactory* this_ptr) {
-  return of(this_ptr)->info.stream_aware;
+  const PyFactory* factory = of(this_ptr);
+  return factory->info.stream_aware && factory->host->version >= BRIDGE_SYNC_STREAM_VERSION;
 }
 
 static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMemoryDevice* memory_device,

@@ -168,7 +168,8 @@ class ExecutionProvider:
     held."""
     stream_aware: ClassVar[bool] = False
     """True: the work of a run goes on a stream (`create_sync_stream`), and may go on after a kernel returned
-    (`OrtEpFactory::IsStreamAware`, API 23)."""
+    (`OrtEpFactory::IsStreamAware`). Hosts before API 28 are told False: kernels cannot find their stream
+    there."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 

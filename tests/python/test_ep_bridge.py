@@ -88,6 +88,19 @@ def test_structs_state_the_version_of_the_host(newest: int, version: bytes) -> N
     release(made)
 
 
+@pytest.mark.parametrize(("newest", "aware"), [(27, False), (28, True)])
+def test_streams_need_a_host_that_tells_kernels_theirs(newest: int, aware: bool) -> None:
+    class Streams(Provider):
+        stream_aware = True
+
+    base, _alive = base_up_to(newest, b"1.99.0")
+    ep.prepare(Streams)
+    status, made = create_factories(base, Provider.name.encode())
+    assert status == ffi.NULL
+    assert made.IsStreamAware(made) == aware
+    release(made)
+
+
 def test_no_room_for_a_factory() -> None:
     assert "no room" in message(create_factories(BASE, b"x", room=0)[0])
 
