@@ -36,3 +36,14 @@ def test_prepack_memory(libort_abi: Path) -> None:
     assert all(ratio <= 1.1 for ratio in report["ratios"]["ours"].values())
     results = [case["result"] for case in report["cases"]]
     assert results == pytest.approx([results[0]] * 8, rel=1e-3)
+
+
+def test_run_python() -> None:
+    """A run, a tiny node, a large node: each beside stock, the nodes beside NumPy too."""
+    pytest.importorskip("onnxruntime")
+    command = [sys.executable, ROOT / "benchmarks" / "run_python.py", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["against"] for row in rows] == ["stock", "stock", "aim", "stock", "NumPy"]
+    assert all(row["ours"] > 0 and row["ratio"] == pytest.approx(row["ours"] / row["other"]) for row in rows)
