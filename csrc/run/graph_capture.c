@@ -211,6 +211,8 @@ static OrtStatus* find_graph(GraphCapture* capture, const Frame* frame, int id, 
 static OrtStatus* replay_graph(GraphCapture* capture, const Frame* frame, int id) {
   SessionEp* ep = capture->ep;
   CapturedGraph* graph = NULL;
+  if (frame->options != NULL && atomic_load_explicit(&frame->options->terminate, memory_order_relaxed))
+    return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before graph %d", id);
   TRY(find_graph(capture, frame, id, &graph));
   OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
   bool has_stream = frame->options != NULL && frame->options->stream != NULL;
@@ -222,6 +224,16 @@ static OrtStatus* replay_graph(GraphCapture* capture, const Frame* frame, int id
     if (graph->frame->own_streams[i] != NULL) status = stream_flush(graph->frame->own_streams[i]);
   }
   return status;
+}
+
+static OrtStatus* release_in_ep(const GraphCapture* capture, int id) {
+  SessionEp* ep = capture->ep;
+  OrtStatus*(ORT_API_CALL * release)(OrtEp*, int) = GUARD_SLOT(ep->ep, ep->version, ReleaseCapturedGraph, 27);
+  if (release == NULL)
+    return status_new(ORT_NOT_IMPLEMENTED,
+                      "SessionReleaseCapturedGraph: EP '%s' has no OrtEp::ReleaseCapturedGraph", ep->name);
+  OrtStatus* status = release(ep->ep, id);
+  return status != NULL ? ep_failure(status, "EP '%s': OrtEp::ReleaseCapturedGraph failed", ep->name) : NULL;
 }
 
 /* Runs until the EP has captured: the first run finds memory for what the graph will not allocate. */
@@ -241,6 +253,8 @@ static OrtStatus* capture_graph(GraphCapture* capture, Frame* frame, int id) {
                         MOST_RUNS);
   if (status != NULL) {
     mem_free(graph);
+    if (capture->is_captured(capture->ep->ep, id)) /* the EP could not know that the run failed */
+      status_release(release_in_ep(capture, id));
     return status;
   }
   graph->frame = frame;
@@ -266,15 +280,10 @@ OrtStatus* ORT_API_CALL api_SessionReleaseCapturedGraph(OrtSession* session, int
   REQUIRE_ARG(session);
   GraphCapture* capture = session->capture;
   if (capture == NULL) return NULL; /* no EP of the session captures graphs */
-  SessionEp* ep = capture->ep;
-  OrtStatus*(ORT_API_CALL * release)(OrtEp*, int) = GUARD_SLOT(ep->ep, ep->version, ReleaseCapturedGraph, 27);
-  if (release == NULL)
-    return status_new(ORT_NOT_IMPLEMENTED,
-                      "SessionReleaseCapturedGraph: EP '%s' has no OrtEp::ReleaseCapturedGraph", ep->name);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
-  OrtStatus* status = release(ep->ep, graph_annotation_id);
+  OrtStatus* status = release_in_ep(capture, graph_annotation_id);
   if (session->is_serial) pthread_mutex_unlock(&session->serial);
-  if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::ReleaseCapturedGraph failed", ep->name);
+  if (status != NULL) return status;
   pthread_mutex_lock(&capture->mutex);
   for (CapturedGraph** link = &capture->graphs; *link != NULL;) {
     CapturedGraph* graph = *link;

@@ -170,6 +170,67 @@ static void test_failures(void) {
   stop();
 }
 
+/* The EP ends a graph in OnRunEnd, which does not tell it that the run failed. */
+static void test_a_failed_run_leaves_no_graph(void) {
+  start(CHAIN, ALL);
+  device.control->failing_after = 1;
+  fail_next(&device, "Flush");
+  CHECK_FAILS(run(x, &y), ORT_EP_FAIL, "Flush was asked to fail");
+  CHECK(device.control->captures == 1);
+  CHECK(run_on(1) && replays() == 0); /* captured anew */
+  CHECK(run_on(2) && replays() == 1);
+  stop();
+}
+
+static void test_a_terminated_run_replays_nothing(void) {
+  start(CHAIN, ALL);
+  CHECK(run_on(1));
+  CHECK_OK(api()->RunOptionsSetTerminate(options));
+  CHECK_FAILS(run(x, &y), ORT_FAIL, "terminated");
+  CHECK(replays() == 0);
+  CHECK_OK(api()->RunOptionsUnsetTerminate(options));
+  CHECK(run_on(2));
+  stop();
+}
+
+static void test_out_of_memory_in_creation(void) {
+  Message bytes = write_model(CHAIN);
+  open_env();
+  device = plug("virtual");
+  Alive was = alive_on(&device);
+  OrtSessionOptions* session_with = session_options((Use[]){{&device, ALL}}, 1);
+  for (int64_t n = 0, injected = 1; injected; n++) {
+    session = NULL;
+    int64_t count = ortabi_allocation_count();
+    ortabi_fail_allocation(n);
+    OrtStatus* status = api()->CreateSessionFromArray(env, bytes.bytes, bytes.size, session_with, &session);
+    ortabi_fail_allocation(-1);
+    injected = ortabi_allocation_count() - count > n;
+    CHECK((status == NULL) == (session != NULL) && (injected || status == NULL));
+    api()->ReleaseStatus(status);
+    api()->ReleaseSession(session);
+    CHECK_ALIVE(&device, was);
+  }
+  api()->ReleaseSessionOptions(session_with);
+  unplug(&device);
+  close_env();
+}
+
+static void test_out_of_memory_in_runs(void) {
+  for (int64_t n = 0, injected = 1; injected; n++) {
+    start(CHAIN, ALL);
+    int64_t count = ortabi_allocation_count();
+    ortabi_fail_allocation(n);
+    OrtStatus* status = run(x, &y);
+    ortabi_fail_allocation(-1);
+    injected = ortabi_allocation_count() - count > n;
+    CHECK((status != NULL) == (injected != 0));
+    api()->ReleaseStatus(status);
+    CHECK(run_on((float)n));
+    stop();
+  }
+}
+
 /* ---- Which models can be captured ---- */
 
 static void check_refused(const char* model, const char* policy, const char* part) {
@@ -223,6 +284,10 @@ int main(void) {
   RUN(test_releasing_a_graph);
   RUN(test_other_values_than_the_captured_ones);
   RUN(test_failures);
+  RUN(test_a_failed_run_leaves_no_graph);
+  RUN(test_a_terminated_run_replays_nothing);
+  RUN(test_out_of_memory_in_creation);
+  RUN(test_out_of_memory_in_runs);
   RUN(test_models_that_cannot_be_captured);
   RUN(test_cpu_nodes_beside_the_graph);
   RUN(test_without_the_option);
