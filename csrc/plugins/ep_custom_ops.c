@@ -1,4 +1,5 @@
-/* The operators that an EP brings along: asked for when a session is to use the EP. */
+/* The operators that an EP brings along: asked for by each session that uses the EP. Stock ORT asks when the
+ * EP is added to session options; those may outlive the EP's library, and its domains with it. */
 #include "plugins/plugins.h"
 
 #define MOST_DOMAINS 1000

@@ -370,12 +370,7 @@ OrtStatus* ORT_API_CALL api_SessionOptionsAppendExecutionProvider_V2(
   for (size_t i = 0; i < num_ep_devices; i++) devices[i] = ep_devices[i];
   TRY_DONE(
       set_ep_options(config, ep_devices, num_ep_devices, ep_option_keys, ep_option_vals, num_ep_options));
-  size_t known_domains = session_options->custom_op_domain_count;
-  TRY_DONE(ep_custom_ops_add(devices[0], session_options));
-  if (!commit_selection(session_options, env, devices, num_ep_devices, config)) {
-    session_options->custom_op_domain_count = known_domains;
-    status = status_no_memory();
-  }
+  if (!commit_selection(session_options, env, devices, num_ep_devices, config)) status = status_no_memory();
 done:
   if (status != NULL) {
     key_values_release(config);

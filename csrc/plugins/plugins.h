@@ -70,8 +70,8 @@ OrtStatus* ep_device_default_options(const OrtEpDevice* device, OrtKeyValuePairs
 
 /* ---- ep_custom_ops.c ---- */
 
-/* Adds the custom op domains of the device's factory to the options. borrows them: they live as long as the
- * EP's library. On failure nothing is added. */
+/* Adds the custom op domains of the device's factory to the options of a session that uses the device.
+ * borrows them: they live as long as the EP's library. On failure nothing is added. */
 OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* options);
 
 /* ---- selection_policy.c ---- */

@@ -195,7 +195,7 @@ static OrtStatus* add_ep(OrtSessionOptions* options, const Selection* selection,
     devices[ep->count++] = device;
     TRY(ep_device_default_options(device, options->config));
   }
-  return ep_custom_ops_add(devices[0], options);
+  return NULL;
 }
 
 static bool is_first_of_ep(const Selection* selection, size_t index) {

@@ -86,6 +86,7 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
   OrtStatus* status = NULL;
   SessionEp ep = {.devices = devices, .device_count = device_count};
   TRY_DONE(use_devices(session->env, &ep));
+  TRY_DONE(ep_custom_ops_add(devices[0], session->options));
   TRY_DONE(create_ep(session, &ep));
   TRY_DONE(read_name(session, &ep));
   TRY_DONE(read_kernels(&ep));

@@ -21,6 +21,7 @@ import ort_abi
 from abigen import native_build
 from ort_abi import SessionOptions, errors
 from ort_abi._lib import api, check, ffi
+from ort_abi.env import environment, ep_device_pointer
 
 SOURCE = Path(__file__).with_name("custom_ops.c")
 EP_NAME = "CustomOpsExecutionProvider"
@@ -318,6 +319,33 @@ def test_an_ep_that_cannot_say_its_domains_is_an_error(ep_host: ModuleType, monk
         run(ep_host, ep_options(ep_host), proto, x=X)
     if ep_host is ort_abi:
         assert f"EP '{EP_NAME}': OrtEpFactory::GetNumCustomOpDomains failed" in str(raised.value)
+
+
+def test_each_session_asks_the_ep_for_its_domains(built: Path) -> None:
+    """Options may outlive the library, whose domains go with it."""
+    name, options = "custom ops", SessionOptions()
+    proto = custom_model([node("EpTwice", ["x"], "y", "test.ep")], {"x": (np.float32, [2, 3])})
+
+    def append() -> None:
+        [device] = [device for device in ort_abi.get_ep_devices() if device.ep_name == EP_NAME]
+        devices = ffi.new("const OrtEpDevice*[]", [ep_device_pointer(device)])
+        arguments = (environment().pointer, devices, 1, ffi.NULL, ffi.NULL, 0)
+        check(api.SessionOptionsAppendExecutionProvider_V2(options.pointer, *arguments))
+
+    def create() -> None:
+        session, bytes_ = ffi.new("OrtSession**"), ffi.from_buffer(proto)
+        arguments = (environment().pointer, bytes_, len(proto), options.pointer, session)
+        try:
+            check(api.CreateSessionFromArray(*arguments))
+        finally:
+            api.ReleaseSession(session[0])
+
+    ort_abi.register_execution_provider_library(name, str(built))
+    append()
+    create()
+    ort_abi.unregister_execution_provider_library(name)
+    with pytest.raises(errors.InvalidArgument, match="no longer registered"):
+        create()
 
 
 def test_without_the_ep_its_operators_are_unknown(ep_host: ModuleType) -> None:
