@@ -49,7 +49,9 @@ static void* malloc_for_aligned(size_t size) {
 #define PAGE_SIZE ((uintptr_t)4096)
 
 /* Large tensors in huge pages, as NumPy has its arrays: an element-wise kernel over 4 MB takes a tenth less
- * time. It is advice; a kernel that does not know it refuses. */
+ * time. It is advice; a kernel that does not know it refuses.
+ * There is no cache of freed blocks: malloc keeps them itself once the first was freed (its mmap threshold
+ * grows), so that outputs of later runs come without a page fault. */
 static void advise_huge_pages(char* raw, size_t size) {
   uintptr_t start = ((uintptr_t)raw + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
   if (size >= HUGE_FROM) (void)madvise((void*)start, (uintptr_t)raw + size - start, MADV_HUGEPAGE);
