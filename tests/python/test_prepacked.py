@@ -178,9 +178,10 @@ def test_memory(source: str, padding: int, tmp_path: Path) -> None:
     assert int(done.stdout) <= 1.1 * 64 * WEIGHT.nbytes
 
 
-def test_bytes_that_the_caller_lends_stay_as_they_are() -> None:
+@pytest.mark.parametrize("padding", range(4))
+def test_bytes_that_the_caller_lends_stay_as_they_are(padding: int) -> None:
     """Released originals are never the caller's memory."""
-    data = two_products(0).SerializeToString()
+    data = two_products(padding).SerializeToString()
     copy = bytes(bytearray(data))
     session = open_session(data, use_ort_model_bytes_directly="1")
     check(session)
