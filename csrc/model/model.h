@@ -164,7 +164,8 @@ OrtNode* node_root(const OrtNode* node);
 /* gives (caller releases with ReleaseModelMetadata). copies. */
 OrtStatus* model_metadata_copy(const OrtModel* model, OrtModelMetadata** out);
 
-/* ---- resolve.c, default_attributes.c, type_infer.c: what a session does with a graph before it asks EPs ---- */
+/* ---- resolve.c, default_attributes.c, type_infer.c: what a session does with a graph before it asks EPs
+ * ---- */
 
 /* Turns Constant nodes into initializers, in subgraphs too (as stock ORT does when it loads). */
 OrtStatus* model_lift_constants(OrtModel* model);

@@ -86,8 +86,8 @@ struct OrtTensorTypeAndShapeInfo {
   ONNXTensorElementDataType element_type;
   bool has_shape;
   size_t rank;
-  int64_t* dims;   /* -1: unknown or symbolic */
-  char** symbols;  /* NULL, or one name a dimension ("" where the dimension has none) */
+  int64_t* dims;                  /* -1: unknown or symbolic */
+  char** symbols;                 /* NULL, or one name a dimension ("" where the dimension has none) */
   const char* const* denotations; /* of a model's value, in its arena: one a dimension, "" for none; NULL */
   void* own_block; /* released with the info: what SetDimensions/SetSymbolicDimensions allocated; else NULL */
 };

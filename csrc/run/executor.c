@@ -67,8 +67,8 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
 
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
-  bool is_measured = frame_profiler(frame) != NULL ||
-                     atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
+  bool is_measured =
+      frame_profiler(frame) != NULL || atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
   Step* end = frame->plan->steps + frame->plan->step_count;
   for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))

@@ -361,7 +361,7 @@ struct Frame {
   uint64_t run;
   Scratch* scratch;   /* of the current step */
   Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
-  bool is_kept; /* for a captured graph, which works in its memory: frame_put does nothing */
+  bool is_kept;       /* for a captured graph, which works in its memory: frame_put does nothing */
   OrtLogger run_logger;
 };
 /* gives (caller releases with frame_put). Any thread. NULL: no memory. */

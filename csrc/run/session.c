@@ -121,8 +121,7 @@ static OrtStatus* read_model(OrtSession* session, const ModelSource* source) {
   TRY(profiler_new(&session->logger, prefix, NULL, &session->profiler));
   ProfileSpan span = profiler_start(session->profiler);
   OrtStatus* status = model_read(source, &session->model);
-  profiler_stop(session->profiler, &span,
-                source->path != NULL ? "model_loading_uri" : "model_loading_array");
+  profiler_stop(session->profiler, &span, source->path != NULL ? "model_loading_uri" : "model_loading_array");
   return status;
 }
 
