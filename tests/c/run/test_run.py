@@ -117,6 +117,20 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     loop = [node("Loop", ["most", "", "x"], ["y", "seen"], "loop", body=body)]
     save(folder, "loop", loop, [x], [y, value("seen", [3, 2, 3])], most=np.array(3, np.int64))
+    arms = [
+        helper.make_graph([node(op, ["v", by], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
+        for op, by, name in (("Add", "x", "added"), ("Mul", "w", "doubled"))
+    ]
+    turn = [
+        node("Identity", ["go"], ["on"], "on"),
+        node("Equal", ["i", "zero"], ["first"], "first"),
+        node("If", ["first"], ["next"], "choice", then_branch=arms[0], else_branch=arms[1]),
+    ]
+    outputs = [value("on", [], TensorProto.BOOL), value("next", [2, 3])]
+    outer = helper.make_graph(turn, "turn", list(body.input), outputs)
+    nested = [node("Loop", ["most", "", "x"], ["y"], "loop", body=outer)]
+    numbers = {"most": np.array(3, np.int64), "zero": np.array(0, np.int64), "w": 2 * ones}
+    save(folder, "nested", nested, [x], [y], **numbers)
     context = [node("EPContext", ["x"], ["y"], "compiled", domain="com.microsoft", source="AcmeEp")]
     save(folder, "context", context, [x], [y])
     probe = node(

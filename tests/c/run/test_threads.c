@@ -10,6 +10,7 @@
 #define RUNS    50
 
 static const int64_t two_by_three[] = {2, 3};
+static float last; /* element of a right result */
 static _Atomic int good_runs;
 
 /* Counts instead of checking: checks are for one thread. */
@@ -29,7 +30,7 @@ static void* run_often(void* session) {
     if (api()->Run(session, NULL, &input, (const OrtValue* const*)&x, 1, &output, 1, &y) != NULL ||
         api()->GetTensorData(y, &result) != NULL)
       break;
-    if (((const float*)result)[5] == 30) atomic_fetch_add(&good_runs, 1);
+    if (((const float*)result)[5] == last) atomic_fetch_add(&good_runs, 1);
     api()->ReleaseValue(y);
   }
   api()->ReleaseValue(x);
@@ -73,6 +74,24 @@ static void test_an_ep_that_is_not_concurrent_runs_one_at_a_time(void) {
   run_on_threads(session);
   CHECK(control->most_runs_at_once == 1);
   api()->ReleaseSession(session);
+}
+
+/* Each run has frames of its own for its bodies: an If in a Loop, and nodes of the test's EP in its branches.
+ */
+static void test_threads_run_bodies_of_one_session(void) {
+  static const char* const claims[] = {"single in_added;single in_doubled", "fuse in_added;fuse in_doubled",
+                                       ""};
+  last = 40; /* (5 + 5) * 2 * 2 */
+  for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+    reset();
+    control->claims[0] = claims[i];
+    control->on_compute = linger;
+    OrtSession* session = new_session("nested", 1, "");
+    run_on_threads(session);
+    CHECK((control->most_runs_at_once > 1) == (claims[i][0] != '\0'));
+    api()->ReleaseSession(session);
+  }
+  last = 30;
 }
 
 /* Two sessions on one library, made and released while the other runs. */
@@ -155,8 +174,10 @@ static void test_a_run_can_be_asynchronous(void) {
 
 int main(int argc, char** argv) {
   if (!open_env(argc, argv)) return finish();
+  last = 30;
   RUN(test_threads_share_a_session);
   RUN(test_an_ep_that_is_not_concurrent_runs_one_at_a_time);
+  RUN(test_threads_run_bodies_of_one_session);
   RUN(test_sessions_come_and_go_on_threads);
   RUN(test_a_run_can_be_asynchronous);
   return close_env();
