@@ -176,7 +176,9 @@ const CustomOp* node_custom_op(const OrtNode* node) {
 
 const OpSchema* node_schema(const OrtNode* node) {
   const CustomOp* custom = node_custom_op(node);
-  return custom != NULL ? &custom->schema : op_schema_find(node->domain, node->op_type, node->since_version);
+  if (custom != NULL) return &custom->schema;
+  const char* domain = strcmp(node->domain, NHWC_DOMAIN) == 0 ? "" : node->domain;
+  return op_schema_find(domain, node->op_type, node->since_version);
 }
 
 /* The operator of the model, made if it is not there yet. NULL: no memory. */

@@ -175,6 +175,21 @@ OrtStatus* model_add_default_attributes(OrtModel* model);
  * where they are plain). Called by model_read. */
 OrtStatus* model_infer_types(OrtModel* model);
 
+/* ---- layout.c ---- */
+
+/* The domain of operators that read and give channels last; their schemas are ONNX's. */
+#define NHWC_DOMAIN "com.ms.internal.nhwc"
+
+typedef enum NodeLayout {
+  NODE_LAYOUT_FIXED, /* the node stays as it is */
+  NODE_LAYOUT_ANY,   /* elementwise: the order of axes is all one to it */
+  NODE_LAYOUT_CHANNELS_LAST,
+} NodeLayout;
+/* Puts the nodes that are to have channels last (`wanted` by node id), where the rank of their data is known
+ * and at least 3, into NHWC_DOMAIN, with Transposes around their first input and output where the values
+ * around them are not converted as well. *changed: there was one. */
+OrtStatus* graph_to_channels_last(OrtGraph* graph, const NodeLayout* wanted, bool* changed);
+
 /* ---- drop_pages.c ---- */
 
 /* Lets go of the pages of the model's bytes that no tensor needs in memory: the text around tensors, those

@@ -2,7 +2,7 @@
  * threads. */
 #include <string.h>
 
-#include "model/op_schema.h"
+#include "model/custom_op.h"
 #include "model/query.h"
 
 OrtStatus* ORT_API_CALL api_Node_GetId(const OrtNode* node, size_t* node_id) {
@@ -114,7 +114,7 @@ OrtStatus* ORT_API_CALL api_Node_GetAttributeByName(const OrtNode* node, const c
   REQUIRE_ARG(attribute);
   *attribute = node_find_attribute(node, attribute_name);
   if (*attribute != NULL) return NULL;
-  const OpSchema* schema = op_schema_find(node->domain, node->op_type, node->since_version);
+  const OpSchema* schema = node_schema(node);
   const OpSchemaAttr* known = schema != NULL ? op_schema_attribute(schema, attribute_name) : NULL;
   if (known != NULL && !known->required) return NULL;
   return status_new(ORT_NOT_FOUND, "Node_GetAttributeByName: node '%s' (%s) has no attribute '%s'",

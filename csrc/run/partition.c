@@ -214,6 +214,32 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
   return NULL;
 }
 
+static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info) {
+  OrtStatus* status = info->ep->ep->GetCapability(info->ep->ep, info->graph, info);
+  if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetCapability failed", info->ep->name);
+  return check_claims(info);
+}
+
+static void withdraw_claims(OrtEpGraphSupportInfo* info) {
+  for (size_t i = 0; i < info->count; i++) {
+    Unit* claim = info->claims[i];
+    if (claim->node_count != 0 && node_unit(claim->nodes[0]) == claim) unassign(claim);
+  }
+  info->count = 0;
+}
+
+/* Converts the claimed nodes if the EP wants channels last, and asks again about what became of the graph. */
+static OrtStatus* ask_with_layout(OrtEpGraphSupportInfo* info) {
+  bool changed = false;
+  TRY(ask_ep(info));
+  if (!info->ep->wants_channels_last) return NULL;
+  TRY(layout_convert(info, &changed));
+  if (!changed) return NULL;
+  withdraw_claims(info);
+  TRY(ask_ep(info));
+  return layout_check(info);
+}
+
 static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* graph, EpBudget* budget) {
   OrtStatus* status = NULL;
   bool is_open = false;
@@ -226,12 +252,7 @@ static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* 
       TRY(ask_about_graph(session, ep, node->subgraphs[k], budget));
   }
   if (!is_open) return NULL;
-  status = ep->ep->GetCapability(ep->ep, graph, &info);
-  if (status != NULL) {
-    status = ep_failure(status, "EP '%s': OrtEp::GetCapability failed", ep->name);
-    goto done;
-  }
-  TRY_DONE(check_claims(&info));
+  TRY_DONE(ask_with_layout(&info));
   TRY_DONE(refuse_beyond_budget(&info, budget));
   TRY_DONE(keep_units(&info));
 done:

@@ -95,6 +95,7 @@ typedef struct SessionEp {
   OrtStatus*(ORT_API_CALL* on_run_start)(OrtEp*, const OrtRunOptions*); /* NULL: none */
   OrtStatus*(ORT_API_CALL* on_run_end)(OrtEp*, const OrtRunOptions*, bool);
   bool is_concurrent;
+  bool wants_channels_last;
   int32_t place; /* where its values live, of OrtSession::places */
 } SessionEp;
 /* Makes the EP of `devices` (all of one factory; borrowed from the environment) and asks it for its kernels.
@@ -177,6 +178,16 @@ void describe_node(StrBuf* text, const OrtNode* node);
 static inline Unit* node_unit(const OrtNode* node) {
   return node->assignment;
 }
+
+/* ---- layout.c: EPs that want channels last ---- */
+
+/* Asks the EP which layout it prefers. */
+OrtStatus* layout_ask(SessionEp* ep);
+/* Converts the nodes that `info->ep` has claimed and wants with channels last. *changed: the claims are void,
+ * the EP must be asked about the graph again. */
+OrtStatus* layout_convert(const OrtEpGraphSupportInfo* info, bool* changed);
+/* An error if the EP did not claim, the second time, a node that was converted for it. */
+OrtStatus* layout_check(const OrtEpGraphSupportInfo* info);
 
 /* ---- graph_order.c ---- */
 

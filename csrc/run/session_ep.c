@@ -91,6 +91,7 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
   TRY_DONE(read_name(session, &ep));
   TRY_DONE(read_kernels(&ep));
   TRY_DONE(read_concurrency(&ep));
+  TRY_DONE(layout_ask(&ep));
   ep.on_run_start = GUARD_SLOT(ep.ep, ep.version, OnRunStart, 23);
   ep.on_run_end = GUARD_SLOT(ep.ep, ep.version, OnRunEnd, 23);
   *out = ep;

@@ -12,6 +12,7 @@
     if (try_status != NULL) return try_status; \
   } while (0)
 
+#define NHWC       "com.ms.internal.nhwc"
 #define MAX_NODES  32
 #define MAX_VALUES 64
 
@@ -63,6 +64,25 @@ static float apply(const char* op, float a, float b) {
 
 static void compute_op(const char* op, const Tensor* a, const Tensor* b, float* out) {
   for (size_t i = 0; i < a->count; i++) out[i] = apply(op, a->data[i], b->data[b->count == 1 ? 0 : i]);
+}
+
+/* Conv and MaxPool over channels last: x [N,H,W,C], stride 1, no padding; w is [M,C,h,w] all the same. */
+static void window_op(const float* x, const int64_t* dims, const float* w, const int64_t* window,
+                      float* out) {
+  int64_t rows = dims[1] - window[2] + 1, columns = dims[2] - window[3] + 1;
+  int64_t channels = dims[3], features = w != NULL ? window[0] : channels;
+  for (int64_t i = 0; i < dims[0] * rows * columns * features; i++) {
+    int64_t m = i % features, column = i / features % columns, row = i / features / columns % rows;
+    float sum = 0, most = -1e30f;
+    for (int64_t k = 0; k < channels * window[2] * window[3]; k++) {
+      int64_t c = k / (window[2] * window[3]), r = k / window[3] % window[2], s = k % window[3];
+      int64_t image = i / features / columns / rows;
+      float value = x[((image * dims[1] + row + r) * dims[2] + column + s) * channels + c];
+      if (w != NULL) sum += value * w[m * channels * window[2] * window[3] + k];
+      if (w == NULL && c == m && value > most) most = value;
+    }
+    out[i] = w != NULL ? sum : most;
+  }
 }
 
 /* The faults of Compute; *done: there is nothing more to do. */
@@ -119,6 +139,17 @@ static OrtStatus* kernel_work(const Kernel* kernel, OrtKernelContext* context) {
     TRY(api->KernelContext_GetInput(context, i < count ? i : 0, &value));
     if (value != NULL) TRY(read_tensor(value, &inputs[i]));
     if (value == NULL) inputs[i] = inputs[0];
+  }
+  if (strcmp(kernel->op, "Conv") == 0 || strcmp(kernel->op, "MaxPool") == 0) {
+    static const int64_t pool[] = {0, 0, 2, 2};
+    bool is_conv = strcmp(kernel->op, "Conv") == 0;
+    const int64_t *from = inputs[0].dims, *window = is_conv ? inputs[1].dims : pool;
+    const int64_t dims[] = {from[0], from[1] - window[2] + 1, from[2] - window[3] + 1,
+                            is_conv ? window[0] : from[3]};
+    TRY(api->KernelContext_GetOutput(context, 0, dims, 4, &output));
+    TRY(api->GetTensorMutableData(output, &data));
+    window_op(inputs[0].data, from, is_conv ? inputs[1].data : NULL, window, data);
+    return NULL;
   }
   TRY(compute_fault(context, &inputs[0], &done));
   if (done) return NULL;
@@ -353,9 +384,11 @@ static OrtStatus* find_node(const OrtNode* const* nodes, size_t count, const cha
                             const OrtNode** out) {
   *out = NULL;
   for (size_t i = 0; i < count; i++) {
-    const char* found = NULL;
+    const char *found = NULL, *domain = NULL;
     TRY(api->Node_GetName(nodes[i], &found));
-    if (strcmp(found, name) == 0) *out = nodes[i];
+    TRY(api->Node_GetDomain(nodes[i], &domain));
+    bool is_hidden = control.claims_no_converted && strcmp(domain, NHWC) == 0;
+    if (strcmp(found, name) == 0 && !is_hidden) *out = nodes[i];
   }
   return NULL;
 }
@@ -440,6 +473,7 @@ static const KernelRow kernel_rows[] = {
     {"Add", "", 7, 14, true, true},         {"Mul", "", 7, 14, true, true},
     {"Relu", "ai.onnx", 6, 14, true, true}, {"Identity", "", 1, 25, false, false},
     {"LeakyRelu", "", 6, 16, true, false},  {"Probe", "test", 1, 1, false, false},
+    {"Conv", NHWC, 1, 22, true, false},     {"MaxPool", NHWC, 1, 22, true, false},
 };
 
 static OrtStatus* define_kernel(OrtKernelDefBuilder* builder, const KernelRow* row, int index) {
@@ -476,6 +510,25 @@ static OrtStatus* ORT_API_CALL ep_get_kernel_registry(OrtEp* this_ptr, const Ort
       TRY(add_kernel(ep, &kernel_rows[i]));
   }
   *out = ep->registry;
+  return NULL;
+}
+
+static OrtStatus* ORT_API_CALL ep_preferred_layout(OrtEp* this_ptr, OrtEpDataLayout* layout) {
+  (void)this_ptr;
+  TRY(maybe_fail("OrtEp::GetPreferredDataLayout"));
+  *layout = (OrtEpDataLayout)control.layout;
+  return NULL;
+}
+
+static OrtStatus* ORT_API_CALL ep_should_convert(OrtEp* this_ptr, const char* domain, const char* op,
+                                                 OrtEpDataLayout target, int* answer) {
+  (void)this_ptr;
+  TRY(maybe_fail("OrtEp::ShouldConvertDataLayoutForOp"));
+  if (domain[0] != '\0' || target != OrtEpDataLayout_NHWC)
+    return api->CreateStatus(ORT_FAIL, "asked about another domain or layout");
+  *answer = -1;
+  if (control.refused_op != NULL && strcmp(op, control.refused_op) == 0) *answer = 0;
+  if (control.wanted_op != NULL && strcmp(op, control.wanted_op) == 0) *answer = 1;
   return NULL;
 }
 
@@ -552,6 +605,8 @@ static OrtStatus* ORT_API_CALL create_ep(OrtEpFactory* this_ptr, const OrtHardwa
   ep->base.ReleaseNodeComputeInfos = control.fault == FAULT_NO_RELEASE_INFOS ? NULL : ep_release_infos;
   ep->base.GetKernelRegistry = ep_get_kernel_registry;
   ep->base.IsConcurrentRunSupported = ep_is_concurrent;
+  ep->base.GetPreferredDataLayout = control.has_layout ? ep_preferred_layout : NULL;
+  ep->base.ShouldConvertDataLayoutForOp = control.has_layout ? ep_should_convert : NULL;
   ep->base.OnSessionInitializationEnd = ep_on_initialization_end;
   ep->base.SetDynamicOptions = ep_set_dynamic_options;
   ep->base.GetAvailableResource = ep_get_available_resource;

@@ -39,6 +39,11 @@ typedef struct RunControl {
   const char* claims[RUN_EP_COUNT];
   RunFault fault;
   bool has_run_hooks;
+  bool claims_no_converted;                /* nodes of the internal NHWC domain are not claimed */
+  bool has_layout;                         /* the EP has the two slots about layouts */
+  int layout;                              /* what GetPreferredDataLayout says, an OrtEpDataLayout */
+  const char* refused_op;                  /* ShouldConvertDataLayoutForOp: 0 for it */
+  const char* wanted_op;                   /* the same: 1; else -1 */
   const uint64_t* budget;                  /* what GetAvailableResource says, in bytes; NULL: of no kind */
   long fail_at;                            /* the nth callback that can fail fails, from 0; negative: none */
   _Atomic long callbacks;                  /* callbacks that can fail, so far */

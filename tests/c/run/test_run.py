@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from abigen import native_build
 
@@ -48,6 +49,50 @@ def save(
     domains = {"": 17, "test": 1, "com.microsoft": 1}
     opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / f"{name}.onnx")
+
+
+def save_layout_models(folder: Path) -> None:
+    """Models x float[1,2,5,4] -> y of windowed nodes, and NAME.expected: y of 0, 1, 2, ... as float32."""
+    node = helper.make_node
+    image = value("x", [1, 2, 5, 4])
+    one = node("Conv", ["x", "w"], ["a"], "one", kernel_shape=[2, 2])
+    relu = node("Relu", ["a"], ["b"], "relu")
+    pool = node("MaxPool", ["x"], ["a"], "pool", kernel_shape=[2, 2])
+    chains = {
+        "conv": [node("Conv", ["x", "w"], ["y"], "one")],
+        "conv_conv": [one, node("Conv", ["a", "v"], ["y"], "two")],
+        "conv_relu_conv": [one, relu, node("Conv", ["b", "v"], ["y"], "two")],
+        "conv_relu": [one, node("Relu", ["a"], ["y"], "relu")],
+        "pool_conv": [pool, node("Conv", ["a", "w"], ["y"], "one")],
+        "twice": [
+            one,
+            node("Conv", ["x", "w"], ["b"], "two"),
+            node("Add", ["a", "b"], ["y"], "add"),
+        ],
+        "residual": [
+            one,
+            node("Conv", ["a", "u"], ["b"], "two"),
+            node("Add", ["b", "a"], ["c"], "add"),
+            node("Mul", ["c", "half"], ["y"], "mul"),
+        ],
+        "read_twice": [
+            one,
+            node("Conv", ["a", "v"], ["b"], "two"),
+            node("ReduceSum", ["a"], ["c"], "sum"),
+            node("Add", ["b", "c"], ["y"], "add"),
+        ],
+    }
+    weights = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
+    weights["v"] = (np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) % 7) - 2
+    weights["u"] = np.arange(9, dtype=np.float32).reshape(3, 3, 1, 1) - 4
+    weights["half"] = np.array(0.5, np.float32)
+    for name, nodes in chains.items():
+        used = {key: array for key, array in weights.items() if any(key in each.input for each in nodes)}
+        shape: list[int | str] = ["n", "c", "h", "w"]
+        save(folder, name, nodes, [image], [value("y", shape)], **used)
+        x = np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4)
+        (y,) = ReferenceEvaluator(str(folder / f"{name}.onnx")).run(None, {"x": x})
+        (folder / f"{name}.expected").write_bytes(y.astype(np.float32).tobytes())
 
 
 @pytest.fixture(scope="session")
@@ -148,6 +193,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         t=numpy_helper.from_array(np.arange(4, dtype=np.int64), "t"),
     )
     save(folder, "attributes", [probe], [x], [y], w=ones)
+    save_layout_models(folder)
     save(folder, "defaults", [node("LeakyRelu", ["x"], ["y"], "leaky")], [x], [y])
     return folder
 
