@@ -82,7 +82,7 @@ def save_layout_models(folder: Path) -> None:
             node("Add", ["b", "c"], ["y"], "add"),
         ],
     }
-    weights = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
+    weights: dict[str, np.ndarray] = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
     weights["v"] = (np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) % 7) - 2
     weights["u"] = np.arange(9, dtype=np.float32).reshape(3, 3, 1, 1) - 4
     weights["half"] = np.array(0.5, np.float32)
@@ -92,7 +92,7 @@ def save_layout_models(folder: Path) -> None:
         save(folder, name, nodes, [image], [value("y", shape)], **used)
         x = np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4)
         (y,) = ReferenceEvaluator(str(folder / f"{name}.onnx")).run(None, {"x": x})
-        (folder / f"{name}.expected").write_bytes(y.astype(np.float32).tobytes())
+        (folder / f"{name}.expected").write_bytes(np.asarray(y, np.float32).tobytes())
 
 
 @pytest.fixture(scope="session")
