@@ -42,6 +42,7 @@ struct OrtValueInfo {
   bool is_constant; /* it has an initializer that no caller can override */
   /* For run/: the value's place in the session's plan; -1 if none. */
   int64_t slot;
+  struct DeviceCopy* copies; /* of the initializer, in the memories of devices */
 };
 
 struct OrtOpAttr {

@@ -161,6 +161,7 @@ static OrtStatus* kernel_failure(OrtStatus* status, const Unit* unit) {
 
 static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
   TRY(find_kernel(unit));
+  TRY(upload_constants_of(session, unit)); /* kernels may keep what KernelInfoGetConstantInput_tensor gives */
   unit->kernel_info = arena_alloc(&session->arena, sizeof *unit->kernel_info);
   if (unit->kernel_info == NULL) return status_no_memory();
   *unit->kernel_info = (OrtKernelInfo){.session = session, .ep = unit->ep, .node = unit->node};

@@ -137,8 +137,9 @@ OrtStatus* ORT_API_CALL api_KernelInfo_GetOperatorSinceVersion(const OrtKernelIn
   return NULL;
 }
 
-/* borrows: as long as the session, or until the kernel packed it. *is_constant 0: the input comes from
- * elsewhere, or its weight was released after packing, and *out is NULL. */
+/* borrows: as long as the session, or until the kernel packed it. In the memory that the kernel reads the
+ * input from. *is_constant 0: the input comes from elsewhere, or its weight was released after packing, and
+ * *out is NULL. */
 OrtStatus* ORT_API_CALL api_KernelInfoGetConstantInput_tensor(const OrtKernelInfo* info, size_t index,
                                                               int* is_constant, const OrtValue** out) {
   REQUIRE_ARG(info);
@@ -146,8 +147,11 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetConstantInput_tensor(const OrtKernelInf
   REQUIRE_ARG(out);
   const OrtValueInfo* value = index < info->node->input_count ? info->node->inputs[index] : NULL;
   if (value != NULL) value = value_root(value);
-  *is_constant = value != NULL && value->is_constant && value->initializer->kind != ONNX_TYPE_UNKNOWN;
-  *out = *is_constant ? value->initializer : NULL;
+  const OrtValue* constant = NULL;
+  if (value != NULL && value->is_constant)
+    constant = constant_at(value, place_wanted(node_unit(info->node), index, false, value));
+  *is_constant = constant != NULL && constant->kind != ONNX_TYPE_UNKNOWN;
+  *out = *is_constant ? constant : NULL;
   return NULL;
 }
 

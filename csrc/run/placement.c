@@ -116,6 +116,9 @@ OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
 }
 
 void places_close(OrtSession* session) {
+  for (DeviceCopy* copy = session->device_copies; copy != NULL; copy = copy->next_of_session)
+    value_release(copy->value);
+  session->device_copies = NULL;
   for (size_t i = session->place_count; i-- > 1;) {
     Place* place = &session->places[i];
     OrtEpFactory* factory = place->ep->factory;
@@ -143,22 +146,52 @@ int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtVa
   return unit->ep->place;
 }
 
+/* ---- Initializers ---- */
+
+OrtValue* constant_at(const OrtValueInfo* weight, int32_t place) {
+  if (place == 0) return weight->initializer;
+  const DeviceCopy* copy = weight->copies;
+  while (copy != NULL && copy->place != place) copy = copy->next_of_value;
+  return copy != NULL ? copy->value : NULL;
+}
+
+static OrtStatus* upload(OrtSession* session, OrtValueInfo* weight, int32_t place_index) {
+  if (constant_at(weight, place_index) != NULL) return NULL;
+  const Place* place = &session->places[place_index];
+  const OrtValue* source = weight->initializer;
+  DeviceCopy* copy = arena_alloc(&session->arena, sizeof *copy);
+  if (copy == NULL) return status_no_memory();
+  OrtValue* value = NULL;
+  OrtStatus* status =
+      value_new_tensor(place->read_only, source->element_type, source->rank, source->dims, &value);
+  if (status == NULL) status = env_copy_tensors(session->env, &source, &value, NULL, 1);
+  if (status != NULL) {
+    value_release(value);
+    return ep_failure(status, "EP '%s': initializer '%s' could not be put into memory '%s'", place->ep->name,
+                      weight->name, place->memory->name);
+  }
+  *copy = (DeviceCopy){place_index, value, weight->copies, session->device_copies};
+  weight->copies = session->device_copies = copy;
+  return NULL;
+}
+
+OrtStatus* upload_constants_of(OrtSession* session, const Unit* unit) {
+  for (size_t i = 0; unit->ep->place != 0 && i < unit->node->input_count; i++) {
+    if (unit->node->inputs[i] == NULL) continue;
+    OrtValueInfo* weight = value_root(unit->node->inputs[i]);
+    if (weight->is_constant) TRY(upload(session, weight, place_wanted(unit, i, false, weight)));
+  }
+  return NULL;
+}
+
 static OrtStatus* upload_of_plan(OrtSession* session, Plan* plan) {
   for (size_t i = 0; i < plan->slot_count; i++) {
     Slot* slot = &plan->slots[i];
     if (slot->kind != SLOT_CONSTANT || slot->place == 0) continue;
-    const Place* place = &session->places[slot->place];
-    const OrtValue* source = slot->value->initializer;
-    if (source->kind == ONNX_TYPE_UNKNOWN) { /* its kernels packed it */
-      slot->constant = value_retain(source);
-      continue;
-    }
-    OrtStatus* status =
-        value_new_tensor(place->read_only, source->element_type, source->rank, source->dims, &slot->constant);
-    if (status == NULL) status = env_copy_tensors(session->env, &source, &slot->constant, NULL, 1);
-    if (status != NULL)
-      return ep_failure(status, "EP '%s': initializer '%s' could not be put into memory '%s'",
-                        place->ep->name, slot->value->name, place->memory->name);
+    /* Nothing is left of one that its kernels packed. */
+    bool is_there = slot->value->initializer->kind != ONNX_TYPE_UNKNOWN;
+    if (is_there) TRY(upload(session, slot->value, slot->place));
+    slot->constant = value_retain(constant_at(slot->value, is_there ? slot->place : 0));
   }
   return NULL;
 }

@@ -127,43 +127,24 @@ static void release_if_unread(OrtValueInfo* weight) {
     if (!is_done_with(weight->consumers[i].node, weight->consumers[i].input_index)) return;
   }
   value_clear(weight->initializer);
+  for (DeviceCopy* copy = weight->copies; copy != NULL; copy = copy->next_of_value) value_clear(copy->value);
 }
 
 /* ---- Packing ---- */
-
-/* The weight where the kernel reads it. *gives* a copy (caller releases with value_release) if that is a
- * device's memory; else *out is NULL. */
-static OrtStatus* upload(const Packing* packing, OrtValue** out) {
-  const OrtSession* session = packing->session;
-  const OrtValue* source = packing->weight->initializer;
-  int32_t place = place_wanted(packing->unit, packing->index, false, packing->weight);
-  *out = NULL;
-  if (place == 0) return NULL;
-  OrtValue* copy = NULL;
-  OrtAllocator* allocator = session->places[place].allocator;
-  TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &copy));
-  OrtStatus* status = env_copy_tensors(session->env, &source, &copy, NULL, 1);
-  if (status != NULL)
-    value_release(copy);
-  else
-    *out = copy;
-  return status;
-}
 
 /* Calls PrePackWeight; what it was lent is empty and closed afterwards. */
 static OrtStatus* call_kernel(const Packing* packing, bool* is_packed) {
   OrtKernelImpl* kernel = packing->unit->kernel;
   OrtSharedPrePackedWeightCache* cache = packing->cache;
-  OrtValue *view = arena_alloc(&packing->session->arena, sizeof *view), *copy = NULL;
+  OrtValue* view = arena_alloc(&packing->session->arena, sizeof *view);
   if (view == NULL) return status_no_memory();
-  TRY(upload(packing, &copy));
-  value_view_open(view, copy != NULL ? copy : packing->weight->initializer);
+  int32_t place = place_wanted(packing->unit, packing->index, false, packing->weight);
+  value_view_open(view, constant_at(packing->weight, place)); /* the weight where the kernel reads it */
   if (cache != NULL) cache->is_open = true;
   OrtStatus* status =
       kernel->PrePackWeight(kernel, view, (int)packing->index, packing->allocator, cache, is_packed);
   if (cache != NULL) cache->is_open = false;
   value_view_close(view);
-  value_release(copy);
   bool has_stored = cache != NULL && cache->stored.count != 0;
   if (status == NULL && has_stored && !*is_packed)
     status = status_new(ORT_EP_FAIL, "it stored weights to be shared, but said that it packed nothing");

@@ -125,7 +125,16 @@ void places_close(OrtSession* session); /* releases the allocators, before the E
 /* Where `unit` wants its input (or makes its output) `index`: host memory for strings and what its kernel
  * definition says, else the EP's place. */
 int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtValueInfo* value);
-/* Puts initializers where EPs read them. */
+/* An initializer in a device's memory, once a session: what kernels see, pack and read. */
+typedef struct DeviceCopy {
+  int32_t place;
+  OrtValue* value; /* owned */
+  struct DeviceCopy *next_of_value, *next_of_session;
+} DeviceCopy;
+/* The initializer of `weight` at a place; NULL: it was not put there. borrows: as long as the session. */
+OrtValue* constant_at(const OrtValueInfo* weight, int32_t place);
+/* Put initializers where a kernel that is to be created, and where all EPs read them. */
+OrtStatus* upload_constants_of(OrtSession* session, const Unit* unit);
 OrtStatus* upload_constants(OrtSession* session);
 
 /* ---- custom_kernel.c: operators of custom op domains ---- */
@@ -244,7 +253,7 @@ typedef enum SlotKind { SLOT_INPUT, SLOT_CONSTANT, SLOT_INTERMEDIATE, SLOT_OUTPU
 
 /* One value of the plan's graph. */
 typedef struct Slot {
-  const OrtValueInfo* value;
+  OrtValueInfo* value;
   SlotKind kind;
   ONNXTensorElementDataType element_type; /* UNDEFINED: unknown, or not a tensor */
   bool is_needed;                         /* somebody reads it: a kernel must produce it */
@@ -410,6 +419,7 @@ struct OrtSession {
   size_t claim_count;
   Place* places; /* [0] is the host's */
   size_t place_count;
+  DeviceCopy* device_copies;
   OrtPrepackedWeightsContainer* packed_weights; /* a reference; NULL: kernels do not share */
   Plan plan;
   bool records_assignment;

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ort_abi import errors
-from ort_abi._lib import CData, check, ffi
+from ort_abi._lib import CData, check, ffi, lib
 from ort_abi._tensor import copy_tensor
 from ort_abi.graph import TensorType, ValueType, read_type
 
@@ -109,11 +109,25 @@ class KernelInfo:
             api.ReleaseTypeInfo(out[0])
 
     def constant_input(self, index: int) -> NDArray[Any] | None:
-        """The value of an input that is a constant, else None. *copies*."""
+        """The value of an input that is a constant, else None. *copies*.
+
+        Raises RuntimeError for one in memory of a device, where hosts put it before kernels are made.
+        """
         api, pointer = self._open()
         constant, value = ffi.new("int*"), ffi.new("const OrtValue**")
         check(api.KernelInfoGetConstantInput_tensor(pointer, index, constant, value), api)
-        return copy_tensor(api, value[0]) if constant[0] and value[0] != ffi.NULL else None
+        if not constant[0] or value[0] == ffi.NULL:
+            return None
+        memory, device_type = ffi.new("const OrtMemoryInfo**"), ffi.new("OrtMemoryInfoDeviceType*")
+        check(api.GetTensorMemoryInfo(value[0], memory), api)
+        api.MemoryInfoGetDeviceType(memory[0], device_type)
+        in_cpu_memory = api.MemoryInfoGetDeviceMemType(memory[0]) == lib.OrtDeviceMemoryType_HOST_ACCESSIBLE
+        if device_type[0] != lib.OrtMemoryInfoDeviceType_CPU and not in_cpu_memory:
+            raise RuntimeError(
+                f"the constant input {index} is in memory of a device: read it in compute, or name it in the"
+                " cpu_inputs of the kernel"
+            )
+        return copy_tensor(api, value[0])
 
     def attribute(self, name: str, default: Any = _MISSING) -> Any:
         """An attribute: int, float, str, a list of those or an array. `default` if the node has none.

@@ -140,6 +140,40 @@ def test_kernels_choose_what_is_in_cpu_memory(host: ModuleType) -> None:
     assert (cls.state.counts["CPU to GPU"], cls.state.counts["GPU to CPU"]) == (1, 0)
 
 
+def test_constants_are_where_the_kernel_reads_them(host: ModuleType) -> None:
+    """Also while it is made: kernels may keep what they get then."""
+    made: list[Any] = []
+
+    class Mul(ep.Kernel):
+        def __init__(self, info: ep.KernelInfo) -> None:
+            with pytest.raises(RuntimeError, match="input 1 is in memory of a device"):
+                info.constant_input(1)
+
+        def compute(self, ctx: ep.KernelContext) -> None:
+            *views, out = (
+                cls.state.memory.view(t.ptr, (2, 3), np.float32) for t in (*ctx.inputs, ctx.output(0, (2, 3)))
+            )
+            np.multiply(*views, out=out)
+
+    class Add(ep.Kernel):
+        def __init__(self, info: ep.KernelInfo) -> None:
+            made.append(info.constant_input(1))
+
+        def compute(self, ctx: ep.KernelContext) -> None:
+            there, here = ctx.inputs
+            np.add(cls.state.memory.view(there.ptr, (2, 3), np.float32), here, out=ctx.output(0, (2, 3)))
+
+    cls = device_class(
+        Mul=ep.kernel("Mul", (7, None))(Mul),
+        Add=ep.kernel("Add", (7, None), cpu_inputs=[1], cpu_outputs=[0])(Add),
+        get_capability=ep.ExecutionProvider.get_capability,
+    )
+    nodes = [helper.make_node("Mul", ["a", "v"], ["m"]), helper.make_node("Add", ["m", "w"], ["y"])]
+    graph = model(nodes, {"a": SPEC}, {"y": SPEC}, {"v": A, "w": W})
+    np.testing.assert_array_equal(run_once(host, cls, graph, FEEDS)[0], A * A + W)
+    np.testing.assert_array_equal(made, [W])
+
+
 def test_outputs_on_the_device_end_with_the_run_also_where_inputs_are_known() -> None:
     """Inputs in CPU memory that come again are not read again; outputs on the device are new in every run."""
     kept: list[Any] = []

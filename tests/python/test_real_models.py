@@ -54,6 +54,12 @@ MODELS: dict[str, tuple[Callable[[], Feed], float]] = {
         lambda: {**speech(576, state=(2, 1, 128)), "sr": np.array(16000, np.int64)},
         1e-4,
     ),
+    "silero_vad_op18_ifless.onnx": (
+        lambda: {**speech(576, state=(2, 1, 128)), "sr": np.array(16000, np.int64)},
+        1e-4,
+    ),
+    "silero_vad_openvino_16k.onnx": (lambda: speech(576, state=(2, 1, 128)), 1e-4),
+    "silero_vad_half.onnx": (lambda: speech(576, state=(2, 1, 128)), 1e-4),
 }
 
 
@@ -84,6 +90,27 @@ def test_outputs_equal_stock_onnxruntimes(name: str) -> None:
     again = session.run(None, feed)
     for output, wanted in zip(again, outputs, strict=True):
         np.testing.assert_array_equal(output, wanted)
+
+
+def test_the_state_of_a_recurrent_model_goes_from_run_to_run() -> None:
+    path = next((path for path in wheel_models() if path.name == "silero_vad.onnx"), None)
+    if path is None:
+        pytest.skip("there is no silero_vad.onnx in the folder of models")
+    sessions = [
+        ort_abi.InferenceSession(path),
+        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]),
+    ]
+    states = [np.zeros((2, 1, 128), np.float32)] * 2
+    for chunk in RANDOM.uniform(-1, 1, (5, 1, 576)).astype(np.float32):
+        rest = {"input": chunk, "sr": np.array(16000, np.int64)}
+        (ours, mine), (theirs, stocks) = (
+            session.run(["output", "stateN"], {"state": state, **rest})
+            for session, state in zip(sessions, states, strict=True)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(mine, stocks, rtol=1e-3, atol=1e-4)
+        assert np.abs(mine - states[0]).max() > 1e-3
+        states = [mine, stocks]
 
 
 def test_inputs_and_outputs_are_described_as_in_stock_onnxruntime() -> None:

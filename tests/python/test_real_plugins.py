@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -178,6 +181,82 @@ def test_unregister_waits_for_the_session(plugin: Plugin) -> None:
     with pytest.raises(ort_abi.errors.OrtError, match=plugin.package):
         ort_abi.unregister_execution_provider_library(plugin.package)
     assert session.run(None, {"x": X})[0].shape == (4, 8)
+
+
+def installed(package: str, version: str) -> str:
+    """The path of the package's library. Skips the test unless this version is installed."""
+    plugin = Plugin(package, "", {})
+    path, found = plugin.path, importlib.metadata.version(package.replace("_", "-"))
+    if found != version:
+        pytest.skip(f"{package} is {found}; the numbers are those of {version}")
+    return path
+
+
+def test_every_kernel_of_nxrt_is_registered() -> None:
+    """Each session asks for them anew."""
+    path = installed("nxrt_ep_cpu", "0.1.0.dev6")
+    ort_abi.register_execution_provider_library("nxrt", path)
+    for _ in range(2):
+        kernels = open_session(NXRT, matmul_model()).get_kernels("cpu_ep")
+        assert Counter(kernel.domain for kernel in kernels) == {"": 184, "com.microsoft": 23, "pkg.nxrt": 8}
+    gc.collect()
+    ort_abi.unregister_execution_provider_library("nxrt")
+
+
+WEBGPU = """
+import gc, importlib, json, sys
+import numpy as np
+from test_real_plugins import IMAGE, X, conv_model, matmul_model
+
+host, path = importlib.import_module(sys.argv[1]), sys.argv[2]
+host.set_default_logger_severity(3)
+host.register_execution_provider_library("webgpu", path)
+devices = [device for device in host.get_ep_devices() if device.ep_name == "WebGpuExecutionProvider"]
+answer = {"device": [devices[0].ep_vendor, dict(devices[0].ep_metadata), dict(devices[0].ep_options)]}
+options = host.SessionOptions()
+options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+options.add_provider_for_devices(devices, {})
+try:
+    for name, data, x in (("matmul", matmul_model(), X), ("conv", conv_model(), IMAGE)):
+        session = host.InferenceSession(data, options)
+        answer[name] = session.run(None, {"x": x})[0].tolist()
+        if hasattr(session, "get_kernels"):
+            print(json.dumps(len(session.get_kernels("WebGpuExecutionProvider"))))
+        del session
+        gc.collect()
+except Exception as error:
+    answer["error"] = [type(error).__name__, "Failed to get a WebGPU adapter" in str(error)]
+host.unregister_execution_provider_library("webgpu")
+print(json.dumps(answer))
+"""
+
+
+def test_webgpu_with_or_without_a_device() -> None:
+    """As in stock onnxruntime: its kernels are registered and run, or no session comes to be.
+
+    They run where a Vulkan driver is, be it one in software.
+    """
+    pytest.importorskip("onnxruntime")
+    path = installed("onnxruntime_ep_webgpu", "0.4.0")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+        "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER": "1",
+    }
+    answers = []
+    for host in ("ort_abi", "onnxruntime"):
+        command = [sys.executable, "-c", WEBGPU, host, path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        *kernels, answer = (json.loads(line) for line in done.stdout.splitlines())
+        answers.append(answer)
+        if host == "ort_abi":
+            assert kernels == ([] if "error" in answer else [371, 371])
+    ours, stock = answers
+    assert ours["device"] == stock["device"]
+    assert ours.get("error") == stock.get("error") in (None, ["EPFail", True])
+    for name in ("matmul", "conv") if "error" not in ours else ():
+        np.testing.assert_allclose(ours[name], stock[name], rtol=1e-5, atol=1e-5)
 
 
 CYCLES = """
