@@ -193,7 +193,8 @@ ENDINGS = {
     "print(sys.modules['kept'].run(None, feed)[0].sum())",
     "system_exit": "ort_abi.register(MyEp); s = session(); print(s.run(None, feed)[0].sum()); sys.exit(0)",
     "thread": "import threading\nort_abi.register(MyEp)\ns = session()\n"
-    "def work():\n    while True: s.run(None, feed)\n"
+    "def work():\n    try:\n        while True: s.run(None, feed)\n"
+    "    except RuntimeError: pass  # while Python ends: the session is closed, or the gate\n"
     "threading.Thread(target=work, daemon=True).start()\nprint(s.run(None, feed)[0].sum())",
 }
 
