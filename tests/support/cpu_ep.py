@@ -240,3 +240,8 @@ def values(shape: Sequence[int], dtype: DType, low: int = -9, high: int = 9) -> 
     if np.dtype(dtype).kind == "f":
         return np.asarray(rng.integers(low * 8, high * 8, shape) / 8).astype(dtype)
     return np.asarray(rng.integers(low, high, shape)).astype(dtype)
+
+
+def ints(*numbers: int) -> Array:
+    """An int64 tensor."""
+    return np.array(numbers, np.int64)
