@@ -22,11 +22,51 @@ static OrtStatus* step_failure(OrtStatus* cause, const Step* step) {
   return status;
 }
 
+static void append_shape(StrBuf* text, const int64_t* dims, size_t rank) {
+  strbuf_append(text, "{");
+  for (size_t i = 0; i < rank; i++) strbuf_append(text, "%s%lld", i == 0 ? "" : ",", (long long)dims[i]);
+  strbuf_append(text, "}");
+}
+
+static bool shape_fits(const OrtTensorTypeAndShapeInfo* model, const OrtValue* value) {
+  if (model->rank != value->rank) return false;
+  for (size_t i = 0; i < model->rank; i++) {
+    if (model->dims[i] >= 0 && model->dims[i] != value->dims[i]) return false;
+  }
+  return true;
+}
+
+/* Warns, in stock ORT's words, of an output of the graph that is not as the model says. Callers may have
+ * relied on it. */
+static void check_shape(const Frame* frame, const Step* step, const Slot* slot, const OrtValue* value) {
+  const OrtTypeInfo* type = slot->value->type;
+  const OrtTensorTypeAndShapeInfo* model = type != NULL ? type->tensor : NULL;
+  if (model == NULL || !model->has_shape || value->kind != ONNX_TYPE_TENSOR || shape_fits(model, value))
+    return;
+  StrBuf expected = {0}, actual = {0};
+  append_shape(&expected, model->dims, model->rank);
+  append_shape(&actual, value->dims, value->rank);
+  LOG(frame->context.logger, WARNING,
+      "Expected shape from model of %s does not match actual shape of %s for output %s: EP '%s' made it, "
+      "node '%s'",
+      expected.failed ? "?" : expected.text, actual.failed ? "?" : actual.text, slot->value->name,
+      step->unit->ep->name, step->unit->node->name);
+  strbuf_release(&expected);
+  strbuf_release(&actual);
+}
+
 static OrtStatus* check_produced(const Frame* frame, const Step* step) {
   const Slot* slots = frame->plan->slots;
   for (size_t i = 0; i < step->output_count; i++) {
     int32_t slot = step->outputs[i];
-    if (slot < 0 || frame->values[slot] != NULL || !slots[slot].is_needed) continue;
+    if (slot < 0) continue;
+    const OrtValue* value = frame->values[slot];
+    if (value != NULL) {
+      int32_t output = slots[slot].output;
+      if (output >= 0 && frame->output_place[output] != 0) check_shape(frame, step, &slots[slot], value);
+      continue;
+    }
+    if (!slots[slot].is_needed) continue;
     return step_failure(
         status_new(ORT_EP_FAIL, "it said OK and did not make its output '%s'", slots[slot].value->name),
         step);
