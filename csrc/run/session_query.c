@@ -28,20 +28,25 @@ OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerCount(const OrtSessi
   return NULL;
 }
 
-static OrtStatus* find_value(const OrtSession* session, size_t index, bool is_output, bool is_overridable,
-                             const char* slot, const OrtValueInfo** out) {
+typedef enum ValueList { INPUTS, OUTPUTS, OVERRIDABLE_INITIALIZERS } ValueList;
+
+static OrtStatus* find_value(const OrtSession* session, ValueList list, size_t index, const char* slot,
+                             const OrtValueInfo** out) {
   const Plan* plan = &session->plan;
-  size_t count = is_output        ? plan->output_count
-                 : is_overridable ? plan->input_count - plan->required_count
-                                  : plan->required_count;
+  size_t first = list == OVERRIDABLE_INITIALIZERS ? plan->required_count : 0;
+  size_t count = list == OUTPUTS  ? plan->output_count
+                 : list == INPUTS ? plan->required_count
+                                  : plan->input_count - plan->required_count;
   if (index >= count)
     return status_new(ORT_INVALID_ARGUMENT, "%s: index %zu is not below %zu", slot, index, count);
-  *out = is_output ? plan->outputs[index].value
-                   : plan->inputs[index + (is_overridable ? plan->required_count : 0)].value;
+  *out = list == OUTPUTS ? plan->outputs[index].value : plan->inputs[first + index].value;
   return NULL;
 }
 
-static OrtStatus* give_type(const OrtValueInfo* value, const char* slot, OrtTypeInfo** out) {
+static OrtStatus* give_type(const OrtSession* session, ValueList list, size_t index, const char* slot,
+                            OrtTypeInfo** out) {
+  const OrtValueInfo* value = NULL;
+  TRY(find_value(session, list, index, slot, &value));
   if (value->type == NULL) return status_new(ORT_FAIL, "%s: the type of '%s' is unknown", slot, value->name);
   OrtTypeInfo* copy = type_info_copy(NULL, value->type);
   if (copy == NULL) return status_no_memory();
@@ -49,7 +54,10 @@ static OrtStatus* give_type(const OrtValueInfo* value, const char* slot, OrtType
   return NULL;
 }
 
-static OrtStatus* give_name(const OrtValueInfo* value, OrtAllocator* allocator, char** out) {
+static OrtStatus* give_name(const OrtSession* session, ValueList list, size_t index, const char* slot,
+                            OrtAllocator* allocator, char** out) {
+  const OrtValueInfo* value = NULL;
+  TRY(find_value(session, list, index, slot, &value));
   size_t size = strlen(value->name) + 1;
   char* copy = allocator_alloc(allocator, size);
   if (copy == NULL) return status_no_memory();
@@ -63,27 +71,22 @@ OrtStatus* ORT_API_CALL api_SessionGetInputTypeInfo(const OrtSession* session, s
                                                     OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(type_info);
-  const OrtValueInfo* value = NULL;
-  TRY(find_value(session, index, false, false, "SessionGetInputTypeInfo", &value));
-  return give_type(value, "SessionGetInputTypeInfo", type_info);
+  return give_type(session, INPUTS, index, "SessionGetInputTypeInfo", type_info);
 }
 
 OrtStatus* ORT_API_CALL api_SessionGetOutputTypeInfo(const OrtSession* session, size_t index,
                                                      OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(type_info);
-  const OrtValueInfo* value = NULL;
-  TRY(find_value(session, index, true, false, "SessionGetOutputTypeInfo", &value));
-  return give_type(value, "SessionGetOutputTypeInfo", type_info);
+  return give_type(session, OUTPUTS, index, "SessionGetOutputTypeInfo", type_info);
 }
 
 OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
                                                                      OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(type_info);
-  const OrtValueInfo* value = NULL;
-  TRY(find_value(session, index, false, true, "SessionGetOverridableInitializerTypeInfo", &value));
-  return give_type(value, "SessionGetOverridableInitializerTypeInfo", type_info);
+  return give_type(session, OVERRIDABLE_INITIALIZERS, index, "SessionGetOverridableInitializerTypeInfo",
+                   type_info);
 }
 
 /* The next three give (caller releases with AllocatorFree of `allocator`). */
@@ -92,9 +95,7 @@ OrtStatus* ORT_API_CALL api_SessionGetInputName(const OrtSession* session, size_
   REQUIRE_ARG(session);
   REQUIRE_ARG(allocator);
   REQUIRE_ARG(value);
-  const OrtValueInfo* input = NULL;
-  TRY(find_value(session, index, false, false, "SessionGetInputName", &input));
-  return give_name(input, allocator, value);
+  return give_name(session, INPUTS, index, "SessionGetInputName", allocator, value);
 }
 
 OrtStatus* ORT_API_CALL api_SessionGetOutputName(const OrtSession* session, size_t index,
@@ -102,9 +103,7 @@ OrtStatus* ORT_API_CALL api_SessionGetOutputName(const OrtSession* session, size
   REQUIRE_ARG(session);
   REQUIRE_ARG(allocator);
   REQUIRE_ARG(value);
-  const OrtValueInfo* output = NULL;
-  TRY(find_value(session, index, true, false, "SessionGetOutputName", &output));
-  return give_name(output, allocator, value);
+  return give_name(session, OUTPUTS, index, "SessionGetOutputName", allocator, value);
 }
 
 OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerName(const OrtSession* session, size_t index,
@@ -112,9 +111,8 @@ OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerName(const OrtSessio
   REQUIRE_ARG(session);
   REQUIRE_ARG(allocator);
   REQUIRE_ARG(value);
-  const OrtValueInfo* initializer = NULL;
-  TRY(find_value(session, index, false, true, "SessionGetOverridableInitializerName", &initializer));
-  return give_name(initializer, allocator, value);
+  return give_name(session, OVERRIDABLE_INITIALIZERS, index, "SessionGetOverridableInitializerName",
+                   allocator, value);
 }
 
 /* gives (caller releases with ReleaseModelMetadata). */
@@ -161,11 +159,21 @@ OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForOutputs(const OrtSession* ses
   return NULL;
 }
 
-static bool step_has_slot(const int32_t* slots, size_t count, int32_t slot) {
-  for (size_t i = 0; i < count; i++) {
-    if (slots[i] == slot) return true;
+/* borrows. The device of the EP that makes `slot`, or else of the first that reads it or a copy of it; NULL:
+ * nobody does. Copies are the host's own work. */
+static const OrtEpDevice* ep_device_of(const Plan* plan, int32_t slot, bool is_output) {
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    if (step->unit->is_copy) continue;
+    const int32_t* slots = is_output ? step->outputs : step->inputs;
+    size_t count = is_output ? step->output_count : step->read_count;
+    for (size_t k = 0; k < count; k++) {
+      int32_t shown = slot;
+      while (shown >= 0 && shown != slots[k]) shown = plan->slots[shown].next_copy;
+      if (shown >= 0) return step->unit->ep->devices[0];
+    }
   }
-  return false;
+  return NULL;
 }
 
 /* borrows. For each input the device of the first EP that reads it; NULL: nobody does. */
@@ -176,14 +184,8 @@ OrtStatus* ORT_API_CALL api_SessionGetEpDeviceForInputs(const OrtSession* sessio
   REQUIRE_ARG(inputs_ep_devices);
   const Plan* plan = &session->plan;
   TRY(check_count(num_inputs, plan->required_count, "SessionGetEpDeviceForInputs"));
-  for (size_t i = 0; i < num_inputs; i++) {
-    inputs_ep_devices[i] = NULL;
-    for (size_t k = 0; k < plan->step_count && inputs_ep_devices[i] == NULL; k++) {
-      const Step* step = &plan->steps[k];
-      if (step_has_slot(step->inputs, step->input_count, plan->inputs[i].slot))
-        inputs_ep_devices[i] = step->unit->ep->devices[0];
-    }
-  }
+  for (size_t i = 0; i < num_inputs; i++)
+    inputs_ep_devices[i] = ep_device_of(plan, plan->inputs[i].slot, false);
   return NULL;
 }
 
@@ -195,14 +197,8 @@ OrtStatus* ORT_API_CALL api_SessionGetEpDeviceForOutputs(const OrtSession* sessi
   REQUIRE_ARG(outputs_ep_devices);
   const Plan* plan = &session->plan;
   TRY(check_count(num_outputs, plan->output_count, "SessionGetEpDeviceForOutputs"));
-  for (size_t i = 0; i < num_outputs; i++) {
-    outputs_ep_devices[i] = NULL;
-    for (size_t k = 0; k < plan->step_count && outputs_ep_devices[i] == NULL; k++) {
-      const Step* step = &plan->steps[k];
-      if (step_has_slot(step->outputs, step->output_count, plan->outputs[i].slot))
-        outputs_ep_devices[i] = step->unit->ep->devices[0];
-    }
-  }
+  for (size_t i = 0; i < num_outputs; i++)
+    outputs_ep_devices[i] = ep_device_of(plan, plan->outputs[i].slot, true);
   return NULL;
 }
 

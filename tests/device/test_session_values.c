@@ -172,6 +172,24 @@ static void test_places_of_inputs_and_outputs(void) {
   stop();
 }
 
+/* The copy of x1 to the device is for the second EP, though the first has the same memory. */
+static void test_ep_devices_of_inputs_on_a_shared_device(void) {
+  static const char model[] = "Mul x1 w2 a; Add a x2 y";
+  const OrtEpDevice* devices[2] = {NULL, NULL};
+  open_env();
+  device = plug("virtual");
+  Device twin = plug("twin");
+  session = open_session(model, (Use[]){{&device, "ops=Add"}, {&twin, "ops=Mul"}}, 2);
+  CHECK_OK(api()->SessionGetEpDeviceForInputs(session, devices, 2));
+  CHECK(devices[0] == twin.ep_device && devices[1] == device.ep_device);
+  CHECK_OK(api()->SessionGetEpDeviceForOutputs(session, devices, 1));
+  CHECK(devices[0] == device.ep_device);
+  api()->ReleaseSession(session);
+  session = NULL;
+  unplug(&twin);
+  stop();
+}
+
 /* ---- Lifetime ---- */
 
 static void test_a_session_keeps_the_library(void) {
@@ -301,6 +319,7 @@ int main(void) {
   RUN(test_changing_shapes);
   RUN(test_strings_stay_on_the_host);
   RUN(test_places_of_inputs_and_outputs);
+  RUN(test_ep_devices_of_inputs_on_a_shared_device);
   RUN(test_a_session_keeps_the_library);
   RUN(test_an_output_outlives_its_session);
   RUN(test_an_output_outlives_the_environment);

@@ -50,6 +50,20 @@ static void test_fused_nodes_in_a_body(void) {
   api()->ReleaseSession(session);
 }
 
+/* Only branches read x: for the session's caller it is the If that does. */
+static void test_ep_device_of_an_input_of_bodies(void) {
+  const OrtEpDevice* devices[2] = {NULL, NULL};
+  reset();
+  control->claims[0] = "single in_then";
+  OrtSession* session = new_session("if", 1, "");
+  CHECK_OK(api()->SessionGetEpDeviceForInputs(session, devices, 2));
+  for (int i = 0; i < 2; i++) {
+    if (!CHECK(devices[i] != NULL)) continue;
+    CHECK(strcmp(api()->EpDevice_EpName(devices[i]), "CPUExecutionProvider") == 0);
+  }
+  api()->ReleaseSession(session);
+}
+
 /* ---- Out of memory ---- */
 
 /* Creates a session, runs it twice and releases it. */
@@ -170,6 +184,7 @@ int main(int argc, char** argv) {
   if (!open_env(argc, argv)) return 1;
   RUN(test_each_iteration_fails_in_turn);
   RUN(test_fused_nodes_in_a_body);
+  RUN(test_ep_device_of_an_input_of_bodies);
   RUN(test_every_allocation_of_a_run_fails_in_turn);
   RUN(test_wrong_calls_are_refused);
   return close_env();
