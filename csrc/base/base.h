@@ -109,6 +109,10 @@ void log_unreported(const char* slot_name, const char* format, ...) PRINTF_LIKE(
 /* gives (caller releases with mem_free); NULL when out of memory or `text` is NULL. */
 char* str_copy(const char* text);
 char* str_copy_n(const char* text, size_t length);
+/* copies `text` into `*field`, and releases what was there. */
+OrtStatus* str_set(char** field, const char* text);
+/* gives (caller releases with mem_free): the folder part of a path, "." if it has none. NULL: no memory. */
+char* str_folder(const char* path);
 /* gives (caller releases with mem_free): printf into a new string. NULL when out of memory. */
 char* str_format(const char* format, ...) PRINTF_LIKE(1, 2);
 bool str_equal(const char* a, const char* b);

@@ -17,6 +17,19 @@ char* str_copy(const char* text) {
   return text == NULL ? NULL : str_copy_n(text, strlen(text));
 }
 
+OrtStatus* str_set(char** field, const char* text) {
+  char* copy = str_copy(text);
+  if (copy == NULL) return status_no_memory();
+  mem_free(*field);
+  *field = copy;
+  return NULL;
+}
+
+char* str_folder(const char* path) {
+  const char* slash = strrchr(path, '/');
+  return slash == NULL ? str_copy(".") : str_copy_n(path, (size_t)(slash - path) + 1);
+}
+
 bool str_equal(const char* a, const char* b) {
   return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }

@@ -1,14 +1,6 @@
 /* Models without a session: the functions of ort_abi_host.h. */
-#include <string.h>
-
 #include "model/query.h"
 #include "ort_abi_host.h"
-
-/* The folder part of a path. gives (caller releases with mem_free). */
-static char* folder_of(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash == NULL ? str_copy(".") : str_copy_n(path, (size_t)(slash - path) + 1);
-}
 
 ORT_ABI_EXPORT OrtStatus* ortabi_load_model(const char* path, const void* data, size_t size,
                                             OrtModel** model) {
@@ -16,7 +8,7 @@ ORT_ABI_EXPORT OrtStatus* ortabi_load_model(const char* path, const void* data, 
   if (path == NULL && data == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "ortabi_load_model: arguments 'path' and 'data' are both NULL");
   if (data == NULL) return model_read(&(ModelSource){.path = path}, model);
-  char* folder = path != NULL ? folder_of(path) : NULL;
+  char* folder = path != NULL ? str_folder(path) : NULL;
   if (path != NULL && folder == NULL) return status_no_memory();
   OrtStatus* status = model_read(&(ModelSource){.data = data, .size = size, .folder = folder}, model);
   mem_free(folder);

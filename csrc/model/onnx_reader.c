@@ -189,9 +189,7 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
     if (path == NULL)
       return status_new(ORT_NO_SUCHFILE, "cannot open model '%s': %s", source->path, strerror(errno));
     /* A link to a model: its external data lies beside the link, where the caller sees it. */
-    const char* slash = strrchr(source->path, '/');
-    char* beside =
-        slash == NULL ? str_copy(".") : str_copy_n(source->path, (size_t)(slash - source->path) + 1);
+    char* beside = str_folder(source->path);
     if (beside == NULL) status = status_no_memory();
     folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
     mem_free(beside);

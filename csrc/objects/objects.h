@@ -123,6 +123,8 @@ OrtTypeInfo* type_info_new_container(Arena* arena, ONNXType sequence_or_optional
 OrtTypeInfo* type_info_new_map(Arena* arena, ONNXTensorElementDataType key_type, OrtTypeInfo* value);
 OrtTypeInfo* type_info_copy(Arena* arena, const OrtTypeInfo* info);
 void type_info_release(OrtTypeInfo* info);
+/* gives a copy on the heap (caller releases with ReleaseTypeInfo). */
+OrtStatus* type_info_give(const OrtTypeInfo* info, OrtTypeInfo** out);
 /* "tensor(float)", "seq(tensor(int64))", ...: ONNX's way to write types; for tensors without the shape.
  * gives (caller releases with mem_free). */
 char* type_info_text(const OrtTypeInfo* info);

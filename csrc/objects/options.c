@@ -58,11 +58,7 @@ OrtStatus* ORT_API_CALL api_RunOptionsGetRunLogSeverityLevel(const OrtRunOptions
 /* copies. NULL means "". */
 OrtStatus* ORT_API_CALL api_RunOptionsSetRunTag(OrtRunOptions* options, const char* run_tag) {
   REQUIRE_ARG(options);
-  char* copy = str_copy(run_tag != NULL ? run_tag : "");
-  if (copy == NULL) return status_no_memory();
-  mem_free(options->tag);
-  options->tag = copy;
-  return NULL;
+  return str_set(&options->tag, run_tag != NULL ? run_tag : "");
 }
 
 /* borrows: until the tag is set again. */
@@ -105,11 +101,7 @@ OrtStatus* ORT_API_CALL api_RunOptionsEnableProfiling(OrtRunOptions* options,
                                                       const ORTCHAR_T* profile_file_prefix) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(profile_file_prefix);
-  char* copy = str_copy(profile_file_prefix);
-  if (copy == NULL) return status_no_memory();
-  mem_free(options->profile_prefix);
-  options->profile_prefix = copy;
-  return NULL;
+  return str_set(&options->profile_prefix, profile_file_prefix);
 }
 
 OrtStatus* ORT_API_CALL api_RunOptionsDisableProfiling(OrtRunOptions* options) {
@@ -176,9 +168,5 @@ OrtStatus* ORT_API_CALL api_SetGlobalIntraOpThreadAffinity(OrtThreadingOptions* 
                                                            const char* affinity_string) {
   REQUIRE_ARG(tp_options);
   REQUIRE_ARG(affinity_string);
-  char* copy = str_copy(affinity_string);
-  if (copy == NULL) return status_no_memory();
-  mem_free(tp_options->affinity);
-  tp_options->affinity = copy;
-  return NULL;
+  return str_set(&tp_options->affinity, affinity_string);
 }

@@ -129,15 +129,6 @@ const char* session_options_config(const OrtSessionOptions* options, const char*
   return value != NULL ? value : fallback;
 }
 
-/* copies `text` into `*field`, releasing what was there. */
-static OrtStatus* set_text(char** field, const char* text) {
-  char* copy = str_copy(text);
-  if (copy == NULL) return status_no_memory();
-  mem_free(*field);
-  *field = copy;
-  return NULL;
-}
-
 /* gives (caller releases with ReleaseSessionOptions). */
 OrtStatus* ORT_API_CALL api_CreateSessionOptions(OrtSessionOptions** options) {
   REQUIRE_ARG(options);
@@ -166,7 +157,7 @@ OrtStatus* ORT_API_CALL api_SetOptimizedModelFilePath(OrtSessionOptions* options
                                                       const ORTCHAR_T* optimized_model_filepath) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(optimized_model_filepath);
-  return set_text(&options->optimized_model_path, optimized_model_filepath);
+  return str_set(&options->optimized_model_path, optimized_model_filepath);
 }
 
 OrtStatus* ORT_API_CALL api_SetSessionExecutionMode(OrtSessionOptions* options,
@@ -189,7 +180,7 @@ OrtStatus* ORT_API_CALL api_EnableProfiling(OrtSessionOptions* options,
                                             const ORTCHAR_T* profile_file_prefix) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(profile_file_prefix);
-  return set_text(&options->profile_prefix, profile_file_prefix);
+  return str_set(&options->profile_prefix, profile_file_prefix);
 }
 
 OrtStatus* ORT_API_CALL api_DisableProfiling(OrtSessionOptions* options) {
@@ -245,7 +236,7 @@ OrtStatus* ORT_API_CALL api_SetDeterministicCompute(OrtSessionOptions* options, 
 OrtStatus* ORT_API_CALL api_SetSessionLogId(OrtSessionOptions* options, const char* logid) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(logid);
-  return set_text(&options->log_id, logid);
+  return str_set(&options->log_id, logid);
 }
 
 OrtStatus* ORT_API_CALL api_SetSessionLogVerbosityLevel(OrtSessionOptions* options,

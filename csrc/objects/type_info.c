@@ -116,6 +116,13 @@ OrtTypeInfo* type_info_copy(Arena* arena, const OrtTypeInfo* info) {
   return NULL;
 }
 
+OrtStatus* type_info_give(const OrtTypeInfo* info, OrtTypeInfo** out) {
+  OrtTypeInfo* copy = type_info_copy(NULL, info);
+  if (copy == NULL) return status_no_memory();
+  *out = copy;
+  return NULL;
+}
+
 /* ONNX's names of the element types, by their number. */
 static const char* const element_names[] = {
     "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",

@@ -188,30 +188,23 @@ OrtStatus* ORT_API_CALL api_GetMapKeyType(const OrtMapTypeInfo* map_type_info,
   return NULL;
 }
 
-static OrtStatus* give_copy(const OrtTypeInfo* type, OrtTypeInfo** out) {
-  OrtTypeInfo* copy = type_info_copy(NULL, type);
-  if (copy == NULL) return status_no_memory();
-  *out = copy;
-  return NULL;
-}
-
 /* gives (caller releases with ReleaseTypeInfo). The same for the two below. */
 OrtStatus* ORT_API_CALL api_GetMapValueType(const OrtMapTypeInfo* map_type_info, OrtTypeInfo** type_info) {
   REQUIRE_ARG(map_type_info);
   REQUIRE_ARG(type_info);
-  return give_copy(map_type_info->value, type_info);
+  return type_info_give(map_type_info->value, type_info);
 }
 
 OrtStatus* ORT_API_CALL api_GetSequenceElementType(const OrtSequenceTypeInfo* sequence_type_info,
                                                    OrtTypeInfo** type_info) {
   REQUIRE_ARG(sequence_type_info);
   REQUIRE_ARG(type_info);
-  return give_copy(sequence_type_info->element, type_info);
+  return type_info_give(sequence_type_info->element, type_info);
 }
 
 OrtStatus* ORT_API_CALL api_GetOptionalContainedTypeInfo(const OrtOptionalTypeInfo* optional_type_info,
                                                          OrtTypeInfo** out) {
   REQUIRE_ARG(optional_type_info);
   REQUIRE_ARG(out);
-  return give_copy(optional_type_info->element, out);
+  return type_info_give(optional_type_info->element, out);
 }

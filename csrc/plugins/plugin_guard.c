@@ -17,9 +17,13 @@ static OrtStatus* null_struct(const char* struct_name, const char* owner) {
   return status_new(ORT_INVALID_ARGUMENT, "%s: %s is NULL", owner, struct_name);
 }
 
-static OrtStatus* too_old(const char* struct_name, const char* owner, uint32_t says, uint32_t oldest) {
-  return status_new(ORT_INVALID_ARGUMENT, "%s: %s carries version %u; the oldest that can be used is %u",
-                    owner, struct_name, says, oldest);
+/* Refuses a struct that is too old, and warns of one without a version. */
+static OrtStatus* check_version(uint32_t says, uint32_t oldest, const char* struct_name, const char* owner) {
+  if (says != 0 && says < oldest)
+    return status_new(ORT_INVALID_ARGUMENT, "%s: %s carries version %u; the oldest that can be used is %u",
+                      owner, struct_name, says, oldest);
+  guard_version(says, oldest, struct_name, owner);
+  return NULL;
 }
 
 /* Refuses the struct when a required slot is NULL. */
@@ -31,23 +35,20 @@ static OrtStatus* too_old(const char* struct_name, const char* owner, uint32_t s
   } while (0)
 
 OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name) {
-  uint32_t says = factory->ort_version_supported;
-  if (says != 0 && says < OLDEST_FACTORY) return too_old("OrtEpFactory", library_name, says, OLDEST_FACTORY);
-  uint32_t version = guard_version(says, OLDEST_FACTORY, "OrtEpFactory", library_name);
+  TRY(check_version(factory->ort_version_supported, OLDEST_FACTORY, "OrtEpFactory", library_name));
   REQUIRE_SLOT(factory, GetName, "OrtEpFactory", library_name);
   REQUIRE_SLOT(factory, GetVendor, "OrtEpFactory", library_name);
   REQUIRE_SLOT(factory, GetSupportedDevices, "OrtEpFactory", library_name);
   REQUIRE_SLOT(factory, CreateEp, "OrtEpFactory", library_name);
   REQUIRE_SLOT(factory, ReleaseEp, "OrtEpFactory", library_name);
-  if (version >= 23) REQUIRE_SLOT(factory, GetVersion, "OrtEpFactory", library_name);
+  if (struct_version(factory->ort_version_supported, OLDEST_FACTORY) >= 23)
+    REQUIRE_SLOT(factory, GetVersion, "OrtEpFactory", library_name);
   return NULL;
 }
 
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name) {
   if (ep == NULL) return null_struct("OrtEp", ep_name);
-  uint32_t says = ep->ort_version_supported;
-  if (says != 0 && says < OLDEST_EP) return too_old("OrtEp", ep_name, says, OLDEST_EP);
-  guard_version(says, OLDEST_EP, "OrtEp", ep_name);
+  TRY(check_version(ep->ort_version_supported, OLDEST_EP, "OrtEp", ep_name));
   REQUIRE_SLOT(ep, GetName, "OrtEp", ep_name);
   REQUIRE_SLOT(ep, GetCapability, "OrtEp", ep_name);
   if (ep->Compile != NULL) REQUIRE_SLOT(ep, ReleaseNodeComputeInfos, "OrtEp", ep_name);
@@ -59,10 +60,7 @@ OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* e
   if (info == NULL)
     return status_new(ORT_EP_FAIL, "%s: OrtEp::Compile gave no OrtNodeComputeInfo for '%s'", ep_name,
                       node_name);
-  uint32_t says = info->ort_version_supported;
-  if (says != 0 && says < OLDEST_NODE_COMPUTE_INFO)
-    return too_old("OrtNodeComputeInfo", ep_name, says, OLDEST_NODE_COMPUTE_INFO);
-  guard_version(says, OLDEST_NODE_COMPUTE_INFO, "OrtNodeComputeInfo", ep_name);
+  TRY(check_version(info->ort_version_supported, OLDEST_NODE_COMPUTE_INFO, "OrtNodeComputeInfo", ep_name));
   REQUIRE_SLOT(info, CreateState, "OrtNodeComputeInfo", ep_name);
   REQUIRE_SLOT(info, Compute, "OrtNodeComputeInfo", ep_name);
   REQUIRE_SLOT(info, ReleaseState, "OrtNodeComputeInfo", ep_name);
@@ -73,10 +71,7 @@ OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, c
   if (kernel == NULL)
     return status_new(ORT_EP_FAIL, "%s: the kernel's create function gave no OrtKernelImpl for '%s'", ep_name,
                       node_name);
-  uint32_t says = kernel->ort_version_supported;
-  if (says != 0 && says < OLDEST_KERNEL_IMPL)
-    return too_old("OrtKernelImpl", ep_name, says, OLDEST_KERNEL_IMPL);
-  guard_version(says, OLDEST_KERNEL_IMPL, "OrtKernelImpl", ep_name);
+  TRY(check_version(kernel->ort_version_supported, OLDEST_KERNEL_IMPL, "OrtKernelImpl", ep_name));
   REQUIRE_SLOT(kernel, Compute, "OrtKernelImpl", ep_name);
   REQUIRE_SLOT(kernel, Release, "OrtKernelImpl", ep_name);
   return NULL;
@@ -84,10 +79,7 @@ OrtStatus* guard_kernel_impl(const OrtKernelImpl* kernel, const char* ep_name, c
 
 OrtStatus* guard_ep_profiler(const OrtEpProfilerImpl* profiler, const char* ep_name) {
   if (profiler == NULL) return null_struct("OrtEpProfilerImpl", ep_name);
-  uint32_t says = profiler->ort_version_supported;
-  if (says != 0 && says < OLDEST_EP_PROFILER)
-    return too_old("OrtEpProfilerImpl", ep_name, says, OLDEST_EP_PROFILER);
-  guard_version(says, OLDEST_EP_PROFILER, "OrtEpProfilerImpl", ep_name);
+  TRY(check_version(profiler->ort_version_supported, OLDEST_EP_PROFILER, "OrtEpProfilerImpl", ep_name));
   REQUIRE_SLOT(profiler, Release, "OrtEpProfilerImpl", ep_name);
   REQUIRE_SLOT(profiler, StartProfiling, "OrtEpProfilerImpl", ep_name);
   REQUIRE_SLOT(profiler, EndProfiling, "OrtEpProfilerImpl", ep_name);
@@ -112,10 +104,7 @@ OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name) {
 
 OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* ep_name) {
   if (transfer == NULL) return null_struct("OrtDataTransferImpl", ep_name);
-  uint32_t says = transfer->ort_version_supported;
-  if (says != 0 && says < OLDEST_DATA_TRANSFER)
-    return too_old("OrtDataTransferImpl", ep_name, says, OLDEST_DATA_TRANSFER);
-  guard_version(says, OLDEST_DATA_TRANSFER, "OrtDataTransferImpl", ep_name);
+  TRY(check_version(transfer->ort_version_supported, OLDEST_DATA_TRANSFER, "OrtDataTransferImpl", ep_name));
   REQUIRE_SLOT(transfer, Release, "OrtDataTransferImpl", ep_name);
   REQUIRE_SLOT(transfer, CanCopy, "OrtDataTransferImpl", ep_name);
   REQUIRE_SLOT(transfer, CopyTensors, "OrtDataTransferImpl", ep_name);
@@ -124,9 +113,7 @@ OrtStatus* guard_data_transfer(const OrtDataTransferImpl* transfer, const char* 
 
 OrtStatus* guard_stream(const OrtSyncStreamImpl* stream, const char* ep_name) {
   if (stream == NULL) return null_struct("OrtSyncStreamImpl", ep_name);
-  uint32_t says = stream->ort_version_supported;
-  if (says != 0 && says < OLDEST_STREAM) return too_old("OrtSyncStreamImpl", ep_name, says, OLDEST_STREAM);
-  guard_version(says, OLDEST_STREAM, "OrtSyncStreamImpl", ep_name);
+  TRY(check_version(stream->ort_version_supported, OLDEST_STREAM, "OrtSyncStreamImpl", ep_name));
   REQUIRE_SLOT(stream, Release, "OrtSyncStreamImpl", ep_name);
   REQUIRE_SLOT(stream, GetHandle, "OrtSyncStreamImpl", ep_name);
   REQUIRE_SLOT(stream, CreateNotification, "OrtSyncStreamImpl", ep_name);
@@ -137,10 +124,8 @@ OrtStatus* guard_stream(const OrtSyncStreamImpl* stream, const char* ep_name) {
 
 OrtStatus* guard_notification(const OrtSyncNotificationImpl* notification, const char* ep_name) {
   if (notification == NULL) return null_struct("OrtSyncNotificationImpl", ep_name);
-  uint32_t says = notification->ort_version_supported;
-  if (says != 0 && says < OLDEST_NOTIFICATION)
-    return too_old("OrtSyncNotificationImpl", ep_name, says, OLDEST_NOTIFICATION);
-  guard_version(says, OLDEST_NOTIFICATION, "OrtSyncNotificationImpl", ep_name);
+  TRY(check_version(notification->ort_version_supported, OLDEST_NOTIFICATION, "OrtSyncNotificationImpl",
+                    ep_name));
   REQUIRE_SLOT(notification, Release, "OrtSyncNotificationImpl", ep_name);
   REQUIRE_SLOT(notification, Activate, "OrtSyncNotificationImpl", ep_name);
   REQUIRE_SLOT(notification, WaitOnDevice, "OrtSyncNotificationImpl", ep_name);

@@ -59,34 +59,25 @@ void ORT_API_CALL api_ReleaseKernelDefBuilder(OrtKernelDefBuilder* input) {
       return status_new(ORT_INVALID_ARGUMENT, "%s: the builder's definition was built", slot_of(__func__)); \
   } while (0)
 
-/* Replaces `*place` by a copy of `text`. */
-static OrtStatus* set_text(char** place, const char* text) {
-  char* copy = str_copy(text);
-  if (copy == NULL) return status_no_memory();
-  mem_free(*place);
-  *place = copy;
-  return NULL;
-}
-
 OrtStatus* ORT_API_CALL api_KernelDefBuilder_SetOperatorType(OrtKernelDefBuilder* kernel_def_builder,
                                                              const char* op_type) {
   REQUIRE_BUILDER(kernel_def_builder);
   REQUIRE_ARG(op_type);
-  return set_text(&kernel_def_builder->def->op_type, op_type);
+  return str_set(&kernel_def_builder->def->op_type, op_type);
 }
 
 OrtStatus* ORT_API_CALL api_KernelDefBuilder_SetDomain(OrtKernelDefBuilder* kernel_def_builder,
                                                        const char* domain) {
   REQUIRE_BUILDER(kernel_def_builder);
   REQUIRE_ARG(domain);
-  return set_text(&kernel_def_builder->def->domain, strcmp(domain, "ai.onnx") == 0 ? "" : domain);
+  return str_set(&kernel_def_builder->def->domain, strcmp(domain, "ai.onnx") == 0 ? "" : domain);
 }
 
 OrtStatus* ORT_API_CALL api_KernelDefBuilder_SetExecutionProvider(OrtKernelDefBuilder* kernel_def_builder,
                                                                   const char* ep_name) {
   REQUIRE_BUILDER(kernel_def_builder);
   REQUIRE_ARG(ep_name);
-  return set_text(&kernel_def_builder->def->ep_name, ep_name);
+  return str_set(&kernel_def_builder->def->ep_name, ep_name);
 }
 
 OrtStatus* ORT_API_CALL api_KernelDefBuilder_SetSinceVersion(OrtKernelDefBuilder* kernel_def_builder,
@@ -206,7 +197,7 @@ OrtStatus* ORT_API_CALL api_KernelDefBuilder_Build(OrtKernelDefBuilder* kernel_d
   if (def->ep_name == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "KernelDefBuilder_Build: the kernel of '%s' has no EP name",
                       def->op_type);
-  if (def->domain == NULL) TRY(set_text(&def->domain, ""));
+  if (def->domain == NULL) TRY(str_set(&def->domain, ""));
   kernel_def_builder->def = NULL;
   *kernel_def_out = def;
   return NULL;

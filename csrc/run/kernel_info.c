@@ -87,10 +87,7 @@ static OrtStatus* give_type(OrtValueInfo* const* values, size_t count, size_t in
   TRY(find_value(values, count, index, slot, &value));
   if (value == NULL || value->type == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "%s: the type at index %zu is unknown", slot, index);
-  OrtTypeInfo* copy = type_info_copy(NULL, value->type);
-  if (copy == NULL) return status_no_memory();
-  *out = copy;
-  return NULL;
+  return type_info_give(value->type, out);
 }
 
 /* gives (caller releases with ReleaseTypeInfo). */

@@ -48,10 +48,7 @@ static OrtStatus* give_type(const OrtSession* session, ValueList list, size_t in
   const OrtValueInfo* value = NULL;
   TRY(find_value(session, list, index, slot, &value));
   if (value->type == NULL) return status_new(ORT_FAIL, "%s: the type of '%s' is unknown", slot, value->name);
-  OrtTypeInfo* copy = type_info_copy(NULL, value->type);
-  if (copy == NULL) return status_no_memory();
-  *out = copy;
-  return NULL;
+  return type_info_give(value->type, out);
 }
 
 static OrtStatus* give_name(const OrtSession* session, ValueList list, size_t index, const char* slot,

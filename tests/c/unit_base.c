@@ -100,6 +100,26 @@ static void test_strings(void) {
   CHECK(str_equal(NULL, NULL) && str_equal("a", "a") && !str_equal("a", NULL) && !str_equal("a", "b"));
 }
 
+static void test_texts_are_replaced_by_copies(void) {
+  char text[] = "second", *field = str_copy("first");
+  CHECK_OK(str_set(&field, text));
+  text[0] = '?';
+  CHECK_TEXT(field, "second");
+  ortabi_fail_allocation(0);
+  CHECK_FAILS(str_set(&field, "third"), ORT_FAIL, "out of memory");
+  CHECK_TEXT(field, "second");
+  mem_free(field);
+}
+
+static void test_folders_of_paths(void) {
+  static const char* const all[][2] = {{"a/b/c.onnx", "a/b/"}, {"/c.onnx", "/"}, {"c.onnx", "."}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char* folder = str_folder(all[i][0]);
+    CHECK_TEXT(folder, all[i][1]);
+    mem_free(folder);
+  }
+}
+
 static void test_status_wrap_keeps_the_code(void) {
   OrtStatus* status = status_wrap(status_new(ORT_NO_SUCHFILE, "no '%s'", "f"), "loading %d", 3);
   CHECK_FAILS(status, ORT_NO_SUCHFILE, "loading 3: no 'f'");
@@ -128,6 +148,8 @@ int main(void) {
   RUN(test_name_map);
   RUN(test_name_map_survives_failed_growth);
   RUN(test_strings);
+  RUN(test_texts_are_replaced_by_copies);
+  RUN(test_folders_of_paths);
   RUN(test_status_wrap_keeps_the_code);
   RUN(test_statuses_without_memory);
   return finish();
