@@ -4,16 +4,11 @@
  *
  * HOST is a library that exports OrtGetApiBase. All hosts live in one process, copy the same host memory and
  * take turns with memcpy, so that whatever slows the machine down slows all of them down. One line a case,
- * medians in nanoseconds of a whole copy: memcpy's, then each host's. 1  64 MB, host to host        2  1000
- * tensors of 4 KB, host to host 3  64 MB, host to device      4  1000 tensors of 4 KB, host to device
- */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+ * medians in nanoseconds of a whole copy: memcpy's, then each host's. The cases: 64 MB and then 1000 tensors
+ * of 4 KB from host to host, the same from host to device. */
 #include <string.h>
-#include <time.h>
 
-#include "ort_abi.h"
+#include "measure.h"
 
 #define MAX_HOSTS    4
 #define LARGE        ((size_t)64 << 20)
@@ -22,6 +17,8 @@
 #define ROUNDS_LARGE 31
 #define ROUNDS_SMALL 301
 #define MOST_ROUNDS  301
+
+#define MUST(host, call) must((host)->api, (call), (host)->path)
 
 typedef struct Host {
   const char* path;
@@ -41,37 +38,17 @@ typedef struct Tensors {
   OrtValue *from[SMALL_COUNT], *to[SMALL_COUNT];
 } Tensors;
 
-static double now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void must(const Host* host, OrtStatus* status) {
-  if (status == NULL) return;
-  fprintf(stderr, "copy_tensors: %s: %s\n", host->path, host->api->GetErrorMessage(status));
-  exit(1);
-}
-
 static void open_host(Host* host, const char* path, const char* plugin) {
   host->path = path;
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  void* symbol = library != NULL ? dlsym(library, "OrtGetApiBase") : NULL;
-  if (symbol == NULL) {
-    fprintf(stderr, "copy_tensors: %s\n", dlerror());
-    exit(1);
-  }
-  const OrtApiBase*(ORT_API_CALL * get_base)(void) = NULL;
-  memcpy(&get_base, &symbol, sizeof symbol);
-  host->api = get_base()->GetApi(23);
+  host->api = load_host(path, 23);
   const OrtApi* api = host->api;
   const OrtEpDevice* const* devices = NULL;
   size_t count = 0;
-  must(host, api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "copy_tensors", &host->env));
-  must(host, api->RegisterExecutionProviderLibrary(host->env, "benchmark", plugin));
-  must(host, api->GetEpDevices(host->env, &devices, &count));
+  MUST(host, api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "copy_tensors", &host->env));
+  MUST(host, api->RegisterExecutionProviderLibrary(host->env, "benchmark", plugin));
+  MUST(host, api->GetEpDevices(host->env, &devices, &count));
   const OrtMemoryInfo* memory = api->EpDevice_MemoryInfo(devices[count - 1], OrtDeviceMemoryType_DEFAULT);
-  must(host, api->GetSharedAllocator(host->env, memory, &host->device_allocator));
+  MUST(host, api->GetSharedAllocator(host->env, memory, &host->device_allocator));
 }
 
 static OrtValue* host_tensor(const Host* host, char* data, size_t size) {
@@ -79,8 +56,8 @@ static OrtValue* host_tensor(const Host* host, char* data, size_t size) {
   const int64_t dims[] = {(int64_t)(size / sizeof(float))};
   OrtMemoryInfo* memory = NULL;
   OrtValue* value = NULL;
-  must(host, api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
-  must(host, api->CreateTensorWithDataAsOrtValue(memory, data, size, dims, 1,
+  MUST(host, api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
+  MUST(host, api->CreateTensorWithDataAsOrtValue(memory, data, size, dims, 1,
                                                  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
   api->ReleaseMemoryInfo(memory);
   return value;
@@ -89,7 +66,7 @@ static OrtValue* host_tensor(const Host* host, char* data, size_t size) {
 static OrtValue* device_tensor(const Host* host, size_t size) {
   const int64_t dims[] = {(int64_t)(size / sizeof(float))};
   OrtValue* value = NULL;
-  must(host, host->api->CreateTensorAsOrtValue(host->device_allocator, dims, 1,
+  MUST(host, host->api->CreateTensorAsOrtValue(host->device_allocator, dims, 1,
                                                ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
   return value;
 }
@@ -107,16 +84,6 @@ static void release_tensors(const Host* host, const Case* c, Tensors* tensors) {
     host->api->ReleaseValue(tensors->from[i]);
     host->api->ReleaseValue(tensors->to[i]);
   }
-}
-
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(double* numbers, int count) {
-  qsort(numbers, (size_t)count, sizeof *numbers, compare);
-  return numbers[count / 2];
 }
 
 static double copy_plainly(const Case* c) {
@@ -145,7 +112,7 @@ static void measure(const Host* hosts, int host_count, const Case* c, bool to_de
     for (int h = 0; h < host_count; h++) ns[h + 1][at] = copy_by(&hosts[h], c, &tensors[h]);
   }
   for (int i = 0; i <= host_count; i++)
-    printf("%.0f%c", median(ns[i], c->rounds), i < host_count ? ' ' : '\n');
+    printf("%.0f%c", median(ns[i], (size_t)c->rounds), i < host_count ? ' ' : '\n');
   for (int h = 0; h < host_count; h++) release_tensors(&hosts[h], c, &tensors[h]);
 }
 

@@ -9,7 +9,6 @@ Python's own `copy`.)
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from run_overhead import ROOT, call, compile_c, our_library, stock_library
+from measure import ROOT, call, command_line, compile_c, our_library, stock_library
 
 SMALL_COUNT = 1000
 
@@ -72,12 +71,7 @@ def rows_of(numbers: list[float]) -> list[Row]:
 
 def main() -> int:
     """Prints the table; the exit status is 1 if a number misses its aim."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--library", type=Path, help="libort_abi.so to measure; built from this tree if not given"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = compile_c(ROOT / "benchmarks/copy_tensors.c", folder / "copy_tensors", "-ldl")

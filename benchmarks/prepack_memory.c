@@ -6,36 +6,18 @@
  * in the file WEIGHTS one behind the other and are called w0, w1, ..., with AddInitializer: without that
  * stock onnxruntime shares nothing. Runs each session once, then prints the resident kB without and with the
  * sessions, and the first output's first element. */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "ort_abi.h"
+#include "measure.h"
 
 #define MAX_SESSIONS 64
-#define TRY(call)    check((call), #call)
+#define MUST(call)   must(api, (call), #call)
 
 static const OrtApi* api;
-
-static void check(OrtStatus* status, const char* call) {
-  if (status == NULL) return;
-  fprintf(stderr, "%s: %s\n", call, api->GetErrorMessage(status));
-  exit(1);
-}
-
-static long resident_kb(void) {
-  long pages = 0;
-  FILE* file = fopen("/proc/self/statm", "r");
-  if (file == NULL || fscanf(file, "%*s %ld", &pages) != 1) exit(1);
-  fclose(file);
-  return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
 
 /* The application's own weights. Their pages count only while somebody reads them. */
 typedef struct Weights {
@@ -58,9 +40,9 @@ static OrtValue* new_tensor(void* data, const int64_t* dims, size_t rank) {
   OrtValue* value = NULL;
   size_t count = 1;
   for (size_t i = 0; i < rank; i++) count *= (size_t)dims[i];
-  TRY(api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
-  TRY(api->CreateTensorWithDataAsOrtValue(memory, data, count * sizeof(float), dims, rank,
-                                          ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
+  MUST(api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
+  MUST(api->CreateTensorWithDataAsOrtValue(memory, data, count * sizeof(float), dims, rank,
+                                           ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
   api->ReleaseMemoryInfo(memory);
   return value;
 }
@@ -70,7 +52,7 @@ static void give_weights(OrtSessionOptions* options, const Weights* weights, int
   for (int i = 0; i < count; i++) {
     char name[16];
     snprintf(name, sizeof name, "w%d", i);
-    TRY(api->AddInitializer(options, name, new_tensor(weights->data + (size_t)i * size, dims, 2)));
+    MUST(api->AddInitializer(options, name, new_tensor(weights->data + (size_t)i * size, dims, 2)));
   }
 }
 
@@ -81,8 +63,8 @@ static float run(OrtSession* session, int64_t columns) {
   for (int64_t i = 0; i < columns; i++) elements[i] = (float)(i % 7) - 3;
   OrtValue *x = new_tensor(elements, dims, 2), *y = NULL;
   void* data = NULL;
-  TRY(api->Run(session, NULL, inputs, (const OrtValue* const*)&x, 1, outputs, 1, &y));
-  TRY(api->GetTensorMutableData(y, &data));
+  MUST(api->Run(session, NULL, inputs, (const OrtValue* const*)&x, 1, outputs, 1, &y));
+  MUST(api->GetTensorMutableData(y, &data));
   float first = *(const float*)data;
   api->ReleaseValue(x);
   api->ReleaseValue(y);
@@ -96,24 +78,21 @@ int main(int argc, char** argv) {
   OrtPrepackedWeightsContainer* container = NULL;
   OrtSession* sessions[MAX_SESSIONS];
   if (argc != 9) return 2;
-  void* host = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  if (host == NULL) return fprintf(stderr, "%s\n", dlerror()), 2;
-  const OrtApiBase* (*get_base)(void) = (const OrtApiBase* (*)(void))(uintptr_t)dlsym(host, "OrtGetApiBase");
-  api = get_base()->GetApi(24);
+  api = load_host(argv[1], 24);
   int count = atoi(argv[4]);
   const int64_t dims[] = {atoi(argv[7]), atoi(argv[8])};
   Weights weights = map_weights(argv[5]);
-  TRY(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "memory", &env));
-  TRY(api->CreateSessionOptions(&options));
-  TRY(api->SetIntraOpNumThreads(options, 1));
+  MUST(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "memory", &env));
+  MUST(api->CreateSessionOptions(&options));
+  MUST(api->SetIntraOpNumThreads(options, 1));
   if (strcmp(argv[3], "given") == 0) give_weights(options, &weights, atoi(argv[6]), dims);
-  if (strcmp(argv[3], "private") != 0) TRY(api->CreatePrepackedWeightsContainer(&container));
+  if (strcmp(argv[3], "private") != 0) MUST(api->CreatePrepackedWeightsContainer(&container));
   long before = resident_kb();
   for (int i = 0; i < count; i++) {
     if (container != NULL)
-      TRY(api->CreateSessionWithPrepackedWeightsContainer(env, argv[2], options, container, &sessions[i]));
+      MUST(api->CreateSessionWithPrepackedWeightsContainer(env, argv[2], options, container, &sessions[i]));
     else
-      TRY(api->CreateSession(env, argv[2], options, &sessions[i]));
+      MUST(api->CreateSession(env, argv[2], options, &sessions[i]));
   }
   float first = 0;
   for (int i = 0; i < count; i++) first = run(sessions[i], dims[0]);

@@ -9,7 +9,6 @@ AddInitializer, so there they are given (from a mapped file, whose pages are not
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from run_overhead import ROOT, compile_c, our_library, stock_library
+from measure import ROOT, command_line, compile_c, our_library, stock_library
 
 SIDE = 2048
 SESSIONS = 8
@@ -83,12 +82,8 @@ def ratios(cases: list[Case], weights: float) -> dict[str, dict[str, float]]:
 
 def main() -> int:
     """Prints the table; the exit status is 1 if a ratio of ours misses its aim."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--library", type=Path, help="libort_abi.so to measure; built from this tree if not given"
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--megabytes", type=int, default=200, help="size of the weights")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     each = SIDE * SIDE * 4 / 2**20
     count = max(1, round(arguments.megabytes / each))

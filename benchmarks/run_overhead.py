@@ -9,16 +9,14 @@ the best of several.
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import json
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from measure import ROOT, build_plugin, call, command_line, compile_c, our_library, stock_library
+
 STARTS = 5
 
 
@@ -38,24 +36,6 @@ class Row:
         return self.ours / self.stock
 
 
-def stock_library() -> Path:
-    """Path of the stock host inside the installed onnxruntime wheel; raises `FileNotFoundError`."""
-    spec = importlib.util.find_spec("onnxruntime")
-    folders = spec.submodule_search_locations if spec else None
-    for folder in folders or []:
-        for path in sorted(Path(folder, "capi").glob("libonnxruntime.so.*")):
-            return path
-    raise FileNotFoundError("onnxruntime is not installed, or its wheel holds no libonnxruntime.so")
-
-
-def our_library() -> Path:
-    """Path of libort_abi.so, built from this tree."""
-    sys.path.insert(0, str(ROOT))
-    from abigen import native_build
-
-    return native_build.build(ROOT / "build" / "native")
-
-
 def write_model(path: Path) -> None:
     """Writes a model of one Relu node on four floats."""
     from onnx import TensorProto, helper
@@ -66,23 +46,9 @@ def write_model(path: Path) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def compile_c(source: Path, output: Path, *flags: str) -> Path:
-    """Compiles one C file with optimisation."""
-    include = ROOT / "csrc" / "include"
-    command = ["cc", "-std=gnu11", "-O2", f"-I{include}", str(source), *flags, "-o", str(output)]
-    subprocess.run(command, check=True)
-    return output
-
-
-def call(program: Path, *arguments: object) -> list[float]:
-    """Runs the measuring program and returns the numbers it prints."""
-    done = subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True)
-    return [float(word) for word in done.stdout.split()]
-
-
 def measure(ours: Path, stock: Path, folder: Path) -> list[Row]:
     """Builds what is needed in `folder` and measures both hosts."""
-    plugin = compile_c(ROOT / "samples/c_plugin/c_plugin.c", folder / "libc_plugin.so", "-shared", "-fPIC")
+    plugin = build_plugin(folder)
     program = compile_c(ROOT / "benchmarks/run_overhead.c", folder / "run_overhead", "-ldl")
     model = folder / "one_node.onnx"
     write_model(model)
@@ -102,12 +68,7 @@ def measure(ours: Path, stock: Path, folder: Path) -> list[Row]:
 
 def main() -> int:
     """Prints the table; the exit status is 1 if a ratio misses its aim."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--library", type=Path, help="libort_abi.so to measure; built from this tree if not given"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure((arguments.library or our_library()).resolve(), stock_library(), Path(folder))
     if arguments.json:

@@ -27,7 +27,7 @@ from onnx import TensorProto, helper
 import ort_abi
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from run_overhead import ROOT, compile_c
+from measure import build_plugin
 
 NODES = 100
 LARGE = 1 << 20  # floats: 4 MB
@@ -121,7 +121,7 @@ def best(calls: dict[str, Callable[[], object]], repeat: int, rounds: int) -> di
 
 def of_a_run(folder: Path) -> Row:
     """`session.run` of one node of a plugin in C."""
-    plugin = compile_c(ROOT / "samples/c_plugin/c_plugin.c", folder / "libc_plugin.so", "-shared", "-fPIC")
+    plugin = build_plugin(folder)
     feed = {"x": np.ones(4, np.float32)}
     calls: dict[str, Callable[[], object]] = {}
     for name, host in HOSTS.items():

@@ -24,6 +24,22 @@ def test_run_overhead(libort_abi: Path) -> None:
     assert rows[2]["ratio"] < rows[2]["aim"]
 
 
+def test_copy_tensors(libort_abi: Path) -> None:
+    """Copies of one large and of many small tensors, between host and device in both hosts."""
+    pytest.importorskip("onnxruntime")
+    command = [sys.executable, ROOT / "benchmarks" / "copy_tensors.py", "--library", libort_abi, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["what"].split(":")[0] for row in rows] == [
+        "64 MB, host to host",
+        "4 KB, host to host",
+        *["64 MB, host to device"] * 3,
+        *["4 KB, host to device"] * 3,
+    ]
+    assert all(row["value"] > 0 for row in rows if row["unit"] == "")
+
+
 def test_prepack_memory(libort_abi: Path) -> None:
     """One session needs no more than its packed weights, and eight that share no more than one."""
     pytest.importorskip("onnxruntime")
