@@ -1,6 +1,6 @@
 /* Pre-packing: once, while a session is made, its kernels see their constant inputs and may keep them in a
  * form of their own: not at all, privately, or shared through a container. Originals that nobody reads after
- * that are released. On the thread that makes the session. */
+ * that are released, and so is what fused nodes have copied. On the thread that makes the session. */
 #include <string.h>
 
 #include "api_slots.h"
@@ -21,7 +21,7 @@ typedef struct Packing {
   OrtValueInfo* weight;
   OrtAllocator* allocator;
   OrtSharedPrePackedWeightCache* cache; /* NULL: the kernel does not share */
-  size_t packed_bytes;                  /* originals of all that the kernel packed */
+  size_t packed_bytes;                  /* of the originals of all that the kernel packed */
 } Packing;
 
 /* Below that much it is not worth the time to look for memory to give back. */
@@ -113,21 +113,72 @@ static OrtStatus* share_stored(const Packing* packing, uint32_t version) {
 
 /* ---- The original ---- */
 
-/* True if the node does not need `value` as its input `index` any more. */
-static bool is_done_with(const OrtNode* node, int64_t index) {
-  const Unit* unit = node_unit(node);
-  if (unit == NULL || index < 0) return false; /* captured by a subgraph */
-  if (unit->is_fused) return unit->drop_constants;
-  return unit->packed_inputs != NULL && unit->packed_inputs[index];
+static bool is_unread(const OrtValueInfo* value);
+
+/* True if no subgraph of the node, which a kernel runs, reads what it captures of `value`. */
+static bool subgraphs_are_done_with(const OrtNode* node, const OrtValueInfo* value) {
+  for (size_t i = 0; i < node->subgraph_count; i++) {
+    const OrtValueInfo* captured = graph_find_value(node->subgraphs[i], value->name, false);
+    if (captured != NULL && captured->outer == value && !is_unread(captured)) return false;
+  }
+  return true;
 }
 
-static void release_if_unread(OrtValueInfo* weight) {
-  if (weight->is_graph_output) return;
-  for (size_t i = weight->consumer_count; i-- > 0;) {
-    if (!is_done_with(weight->consumers[i].node, weight->consumers[i].input_index)) return;
+/* True if a node that reads `value` does not need it any more. */
+static bool is_done_with(const ValueConsumer* use, const OrtValueInfo* value) {
+  const Unit* unit = node_unit(use->node);
+  if (unit == NULL) return false;
+  if (unit->is_fused) return unit->drop_constants; /* the EP has its own copy */
+  if (use->input_index < 0) return subgraphs_are_done_with(use->node, value);
+  return unit->packed_inputs != NULL && unit->packed_inputs[use->input_index];
+}
+
+static bool is_unread(const OrtValueInfo* value) {
+  if (value->is_graph_output) return false;
+  for (size_t i = value->consumer_count; i-- > 0;) {
+    if (!is_done_with(&value->consumers[i], value)) return false;
   }
+  return true;
+}
+
+/* Gives the bytes that are free now. */
+static size_t release_weight(OrtValueInfo* weight) {
+  size_t size = weight->initializer->size_bytes;
   value_clear(weight->initializer);
   for (DeviceCopy* copy = weight->copies; copy != NULL; copy = copy->next_of_value) value_clear(copy->value);
+  return size;
+}
+
+/* The same for a constant that one reader less needs. */
+static size_t release_if_unread(OrtValueInfo* value) {
+  OrtValueInfo* weight = value_root(value);
+  return weight->is_constant && is_unread(weight) ? release_weight(weight) : 0;
+}
+
+/* What belongs to a subgraph of a fused node was its EP's to copy in Compile. */
+static size_t release_weights_of(const OrtGraph* graph) {
+  size_t size = 0;
+  for (size_t i = 0; i < graph->initializer_count; i++) size += release_weight(graph->initializers[i]);
+  for (size_t i = 0; i < graph->node_count; i++) {
+    for (size_t k = 0; k < graph->nodes[i]->subgraph_count; k++)
+      size += release_weights_of(graph->nodes[i]->subgraphs[k]);
+  }
+  return size;
+}
+
+/* What a fused node has no use for once it is compiled. */
+static size_t release_weights_of_fused(const Unit* unit) {
+  size_t size = 0;
+  for (size_t i = 0; i < unit->node_count; i++) {
+    const OrtNode* node = unit->nodes[i];
+    for (size_t k = 0; k < node->subgraph_count; k++) size += release_weights_of(node->subgraphs[k]);
+    for (size_t k = 0; unit->drop_constants && k < node->input_count; k++) {
+      if (node->inputs[k] != NULL) size += release_if_unread(node->inputs[k]);
+    }
+    for (size_t k = 0; unit->drop_constants && k < node->implicit_input_count; k++)
+      size += release_if_unread(node->implicit_inputs[k]);
+  }
+  return size;
 }
 
 /* ---- Packing ---- */
@@ -196,7 +247,8 @@ static bool is_on(const OrtSession* session, const char* key) {
   return session_options_config(session->options, key, "0")[0] == '1';
 }
 
-OrtStatus* prepack_weights(OrtSession* session) {
+/* *packed_bytes: of the originals of all that was packed. */
+static OrtStatus* pack_kernels(OrtSession* session, size_t* packed_bytes) {
   if (is_on(session, "session.disable_prepacking")) return NULL;
   /* The second is what turns sharing within a session on in stock ORT, for the sake of what it then saves. */
   bool shares_alone = is_on(session, "ort_abi.share_prepacked_weights") ||
@@ -205,11 +257,19 @@ OrtStatus* prepack_weights(OrtSession* session) {
     session->packed_weights = packed_container_new();
     if (session->packed_weights == NULL) return status_no_memory();
   }
-  size_t packed_bytes = 0;
   for (size_t i = 0; i < session->unit_count; i++) {
-    if (session->units[i]->kernel != NULL) TRY(pack_kernel(session, session->units[i], &packed_bytes));
+    if (session->units[i]->kernel != NULL) TRY(pack_kernel(session, session->units[i], packed_bytes));
   }
+  return NULL;
+}
+
+OrtStatus* prepack_weights(OrtSession* session) {
+  size_t released = 0, packed = 0;
+  for (size_t i = 0; i < session->unit_count; i++) {
+    if (session->units[i]->is_fused) released += release_weights_of_fused(session->units[i]);
+  }
+  TRY(pack_kernels(session, &packed));
   /* Originals are free now, and what was packed as others had done before. */
-  if (packed_bytes >= SMALLEST_TRIM) mem_trim();
+  if (released + packed >= SMALLEST_TRIM) mem_trim();
   return NULL;
 }

@@ -235,7 +235,8 @@ OrtStatus* packed_container_share(OrtPrepackedWeightsContainer* container, const
 
 /* ---- prepack.c ---- */
 
-/* Lets kernels pack their constant inputs, and releases initializers that nobody reads after that. */
+/* Lets kernels pack their constant inputs, and releases initializers that neither they nor fused nodes read
+ * after that. */
 OrtStatus* prepack_weights(OrtSession* session);
 
 /* ---- kernel_info.c ---- */

@@ -138,6 +138,13 @@ def test_weights_in_branches(shared: bool) -> None:
 MEASURE = """
 import os, sys, numpy, ort_abi
 
+class Fuses(ort_abi.ep.ExecutionProvider):
+    name = "FusesExecutionProvider"
+    def get_capability(self, graph):
+        return [graph.nodes]
+    def compile(self, graph):
+        return lambda *arrays: arrays[0]
+
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
@@ -145,11 +152,13 @@ def resident():
 def open_session(model):
     options = ort_abi.SessionOptions()
     options.add_session_config_entry("session.ort_abi_shape_inference", "0")
-    return ort_abi.InferenceSession(model, options, providers=["CPUExecutionProvider"], fallback=False)
+    return ort_abi.InferenceSession(model, options, providers=[provider], fallback=False)
 
-small, big, kind = sys.argv[1:]
+small, big, source, provider = sys.argv[1:]
+if provider == Fuses.name:
+    ort_abi.register(Fuses)
 open_session(small)
-if kind == "bytes":
+if source == "bytes":
     with open(big, "rb") as file:
         big = file.read()
 before = resident()
@@ -158,24 +167,63 @@ print(resident() - before)
 """
 
 
-def big_model(padding: int) -> bytes:
-    """Weights of 16 MB in 64 tensors."""
+def big_graph() -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    """Weights of 16 MB in 64 tensors, and y of x by them."""
     weights = [numpy_helper.from_array(np.roll(WEIGHT, i), f"w{i}") for i in range(64)]
     names = ["x", *(f"v{i}" for i in range(63)), "y"]
-    nodes = [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(64)]
+    return [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(64)], weights
+
+
+def in_branch(nodes: list[onnx.NodeProto], own: list[onnx.TensorProto]) -> list[onnx.NodeProto]:
+    """y of the nodes if c, else x."""
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, SIDE]) for name in ("y", "other")]
+    then = helper.make_graph(nodes, "then", [], outputs[:1], own)
+    otherwise = helper.make_graph([helper.make_node("Identity", ["x"], ["other"])], "else", [], outputs[1:])
+    always = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.array(True)))
+    return [always, helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)]
+
+
+def big_model(padding: int, kind: str = "plain") -> bytes:
+    """`big_graph` as it is, in a branch that captures the weights, or in one that has them."""
+    nodes, weights = big_graph()
+    if kind == "captured":
+        nodes = in_branch(nodes, [])
+    elif kind == "own":
+        nodes, weights = in_branch(nodes, weights), []
     return as_model(nodes, padding, weights=weights).SerializeToString()
+
+
+def check_memory(folder: Path, model: bytes, source: str, provider: str, limit: float) -> None:
+    """What a session on the model adds to the memory of a process is at most `limit` bytes."""
+    (folder / "model.onnx").write_bytes(model)
+    (folder / "small.onnx").write_bytes(two_products(0).SerializeToString())
+    command = [sys.executable, "-c", MEASURE, folder / "small.onnx", folder / "model.onnx", source, provider]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= limit
 
 
 @pytest.mark.parametrize("source", ["path", "bytes"])
 @pytest.mark.parametrize("padding", range(4))
 def test_memory(source: str, padding: int, tmp_path: Path) -> None:
     """A session needs what its packed weights need, and nothing of the model's bytes."""
-    (tmp_path / "model.onnx").write_bytes(big_model(padding))
-    (tmp_path / "small.onnx").write_bytes(two_products(0).SerializeToString())
-    command = [sys.executable, "-c", MEASURE, tmp_path / "small.onnx", tmp_path / "model.onnx", source]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) <= 1.1 * 64 * WEIGHT.nbytes
+    check_memory(tmp_path, big_model(padding), source, "CPUExecutionProvider", 1.1 * 64 * WEIGHT.nbytes)
+
+
+@pytest.mark.parametrize("padding", range(4))
+@pytest.mark.parametrize("kind", ["captured", "own"])
+def test_memory_of_branches(kind: str, padding: int, tmp_path: Path) -> None:
+    """Weights that kernels of branches packed go too, wherever they were."""
+    check_memory(tmp_path, big_model(padding, kind), "path", "CPUExecutionProvider", 1.1 * 64 * WEIGHT.nbytes)
+
+
+@pytest.mark.parametrize("padding", range(4))
+@pytest.mark.parametrize("kind", ["plain", "captured", "own"])
+def test_memory_of_fused_nodes(kind: str, padding: int, tmp_path: Path) -> None:
+    """What a provider could copy when it compiled is its own business."""
+    check_memory(
+        tmp_path, big_model(padding, kind), "bytes", "FusesExecutionProvider", 0.1 * 64 * WEIGHT.nbytes
+    )
 
 
 @pytest.mark.parametrize("padding", range(4))

@@ -1,6 +1,6 @@
 /* An EP library whose kernels pack weights as a test tells them (prepack_plugin.h). Kernels: Mul, which
- * packs, and Add, which has no PrePackWeight. Fused: Sub, and If, whose result is its last input. All over
- * float tensors of equal shapes. */
+ * packs, and Add, which has no PrePackWeight. Fused: Sub, and If, whose result is its last input, unless it
+ * has the host's kernel. All over float tensors of equal shapes. */
 #include "prepack_plugin.h"
 
 #include <stdlib.h>
@@ -277,6 +277,7 @@ static OrtStatus* ORT_API_CALL create_kernel(void* state, const OrtKernelInfo* i
   size_t size = sizeof op;
   (void)state;
   TRY(api->KernelInfo_GetOperatorType(info, op, &size));
+  if (strcmp(op, "If") == 0) return ep_api->CreateIfKernel(info, out);
   Kernel* kernel = calloc(1, sizeof *kernel);
   kernel->is_mul = strcmp(op, "Mul") == 0;
   kernel->base.ort_version_supported = control.kernel_version;
@@ -338,6 +339,7 @@ static OrtStatus* copy_weight(const OrtGraph* graph, float** out) {
   TRY(read_floats(value, &weight));
   *out = malloc(weight.count * sizeof(float));
   memcpy(*out, weight.data, weight.count * sizeof(float));
+  control.dropped = weight.data;
   return NULL;
 }
 
@@ -374,7 +376,8 @@ static OrtStatus* claim(OrtEpGraphSupportInfo* support, const OrtNode* node) {
                                   .drop_constant_initializers = control.drops_constants};
   const char* op = NULL;
   TRY(api->Node_GetOperatorType(node, &op));
-  if (strcmp(op, "Mul") == 0 || strcmp(op, "Add") == 0)
+  bool is_branch = strcmp(op, "If") == 0 && control.runs_branches;
+  if (strcmp(op, "Mul") == 0 || strcmp(op, "Add") == 0 || is_branch)
     return ep_api->EpGraphSupportInfo_AddSingleNode(support, node);
   if (strcmp(op, "Sub") != 0 && strcmp(op, "If") != 0) return NULL;
   return ep_api->EpGraphSupportInfo_AddNodesToFuse(support, &node, 1, &options);
@@ -387,7 +390,7 @@ static OrtStatus* ORT_API_CALL get_capability(OrtEp* this_ptr, const OrtGraph* g
   size_t count = 0;
   (void)this_ptr;
   TRY(api->Graph_GetParentNode(graph, &parent));
-  if (parent != NULL) return NULL; /* with the If around it */
+  if (parent != NULL && !control.runs_branches) return NULL; /* with the If around it */
   TRY(api->Graph_GetNumNodes(graph, &count));
   TRY(api->Graph_GetNodes(graph, nodes, count));
   for (size_t i = 0; i < count; i++) TRY(claim(support, nodes[i]));
@@ -405,7 +408,7 @@ static OrtStatus* add_kernel(OrtKernelRegistry* registry, const char* op) {
   OrtStatus* status = ep_api->CreateKernelDefBuilder(&builder);
   if (status == NULL) status = ep_api->KernelDefBuilder_SetOperatorType(builder, op);
   if (status == NULL) status = ep_api->KernelDefBuilder_SetDomain(builder, "");
-  if (status == NULL) status = ep_api->KernelDefBuilder_SetSinceVersion(builder, 13, 14);
+  if (status == NULL) status = ep_api->KernelDefBuilder_SetSinceVersion(builder, 13, 16);
   if (status == NULL) status = ep_api->KernelDefBuilder_SetExecutionProvider(builder, ep_name);
   if (status == NULL) status = ep_api->KernelDefBuilder_Build(builder, &def);
   if (status == NULL) status = ep_api->KernelRegistry_AddKernel(registry, def, create_kernel, NULL);
@@ -420,6 +423,7 @@ static OrtStatus* ORT_API_CALL get_kernel_registry(OrtEp* this_ptr, const OrtKer
     TRY(ep_api->CreateKernelRegistry(&ep->registry));
     TRY(add_kernel(ep->registry, "Mul"));
     TRY(add_kernel(ep->registry, "Add"));
+    TRY(add_kernel(ep->registry, "If"));
   }
   *out = ep->registry;
   return NULL;

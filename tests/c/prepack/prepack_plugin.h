@@ -33,6 +33,7 @@ typedef struct PackControl {
   bool has_no_set_shared;                /* the slot is NULL */
   bool set_shared_fails;                 /* it gives an error */
   bool drops_constants;                  /* of fused nodes */
+  bool runs_branches;                    /* If has a kernel, nodes in its branches are claimed */
   bool is_threaded;                      /* then what follows without _Atomic is left alone */
   _Atomic int packs, caches, set_shared; /* calls; those with a cache */
   _Atomic int kernels;                   /* alive */
@@ -42,6 +43,7 @@ typedef struct PackControl {
   void* buffers[MAX_BUFFERS];                  /* all that were allocated to be packed into */
   _Atomic int buffer_count;                    /* may go past MAX_BUFFERS */
   const void* shared[MAX_BUFFERS];             /* what SetSharedPrePackedWeight gave first, call by call */
+  const void* dropped;                         /* the data that the last Sub took its copy from */
   const OrtValue* tensor;                      /* what the last PrePackWeight was lent */
   OrtSharedPrePackedWeightCache* cache;        /* the same */
   const OrtKernelInfo* kernel_info;            /* of the last Mul kernel */

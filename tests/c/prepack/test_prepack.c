@@ -354,6 +354,46 @@ static void test_the_original_that_others_read(void) {
   }
 }
 
+/* The host's kernel for If runs the branches, whose kernels pack what they capture. */
+static void test_the_original_that_branches_capture(void) {
+  const struct {
+    const char* model;
+    bool drops;
+    int packs, has_original;
+  } cases[] = {{"captured", false, 2, 0},        {"captured_twice", false, 3, 0},
+               {"captured_nested", false, 2, 0}, {"captured_reader", false, 1, 1},
+               {"captured_fused", false, 1, 1},  {"captured_fused", true, 1, 0},
+               {"captured_output", false, 1, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    reset(PACK_PRIVATE);
+    control->runs_branches = true;
+    control->drops_constants = cases[i].drops;
+    OrtSession* session = new_session(cases[i].model, NULL);
+    check_run(session, product);
+    check_at(__FILE__, __LINE__,
+             control->packs == cases[i].packs && control->has_original == cases[i].has_original,
+             "%s: %d packed, the original is%s there", cases[i].model, control->packs,
+             control->has_original ? "" : " not");
+    api()->ReleaseSession(session);
+  }
+}
+
+/* With and without pre-packing. */
+static void test_what_a_fused_node_drops(void) {
+  static const float difference[] = {-1, -1, -1, -1, -1, -1};
+  const char* const configs[] = {NULL, "session.disable_prepacking"};
+  for (int i = 0; i < 4; i++) {
+    OrtSession* session = NULL;
+    const char* model = i / 2 == 0 ? "sub" : "sub_output"; /* which gives w, too */
+    reset(PACK_NOTHING);
+    control->drops_constants = true;
+    if (!CHECK_OK(create_session(model, NULL, configs[i % 2], &session))) continue;
+    CHECK(control->dropped != NULL && __asan_address_is_poisoned(control->dropped) == (i / 2 == 0));
+    check_run(session, difference);
+    api()->ReleaseSession(session);
+  }
+}
+
 int main(int argc, char** argv) {
   if (!open_env(argc, argv, "prepack")) return finish();
   RUN(test_not_packed);
@@ -377,5 +417,7 @@ int main(int argc, char** argv) {
   RUN(test_pointers_after_the_callback);
   RUN(test_the_original_is_gone);
   RUN(test_the_original_that_others_read);
+  RUN(test_the_original_that_branches_capture);
+  RUN(test_what_a_fused_node_drops);
   return close_env();
 }

@@ -51,6 +51,46 @@ def many_muls() -> tuple[list[NodeProto], dict[str, np.ndarray]]:
     return nodes, weights
 
 
+def save_branches(folder: Path, w: np.ndarray) -> None:
+    """Models y = If(c), where the then-branch is x * w, and the other one reads w in another way, or not."""
+    node = helper.make_node
+
+    def branch(name: str, op: str, *inputs: str) -> onnx.GraphProto:
+        return helper.make_graph([node(op, inputs, [name])], name, [], [value(name, [2, 3])])
+
+    def choice(
+        otherwise: onnx.GraphProto, then: onnx.GraphProto | None = None, output: str = "y"
+    ) -> NodeProto:
+        then = then or branch(f"{output}_then", "Mul", "x", "w")
+        return node("If", ["c"], [output], then_branch=then, else_branch=otherwise)
+
+    inner = helper.make_graph(
+        [choice(branch("other", "Mul", "x", "w"), output="in")], "inner", [], [value("in", [2, 3])]
+    )
+    gives = helper.make_graph([], "gives", [], [value("w", [2, 3])])
+    both = choice(branch("other", "Mul", "x", "w"))
+    nodes = {
+        "captured": [both],
+        "captured_twice": [both, node("Mul", ["x", "w"], ["z"])],
+        "captured_nested": [choice(branch("other", "Mul", "x", "x"), inner)],
+        "captured_reader": [choice(branch("other", "Add", "x", "w"))],
+        "captured_fused": [choice(branch("other", "Sub", "x", "w"))],
+        "captured_output": [choice(gives)],
+    }
+    for name, graph in nodes.items():
+        save(folder / f"{name}.onnx", graph, ["y"], {"w": w, "c": np.array(True)})
+
+
+def save_floats(path: Path, outputs: list[str], w: np.ndarray) -> None:
+    """y = x - w, where w is a list of numbers: its tensor has memory of its own."""
+    weight = helper.make_tensor("w", TensorProto.FLOAT, w.shape, w.flatten().tolist())
+    nodes = [helper.make_node("Sub", ["x", "w"], ["y"])]
+    graph = helper.make_graph(
+        nodes, "sub", [value("x", [2, 3])], [value(name, [2, 3]) for name in outputs], [weight]
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of models; see prepack_test.h."""
@@ -79,6 +119,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     choice = node("If", ["c"], ["z"], "choice", then_branch=then, else_branch=otherwise)
     save(folder / "branch.onnx", [mul, choice], ["y", "z"], {"w": w, "c": np.array(True)})
+    save_branches(folder, w)
+    save_floats(folder / "sub.onnx", ["y"], w)
+    save_floats(folder / "sub_output.onnx", ["y", "w"], w)
     nodes, weights = many_muls()
     save(folder / "many.onnx", nodes, ["y"], {"w": w, **weights})
     return folder
