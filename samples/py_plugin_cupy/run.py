@@ -7,7 +7,7 @@ import importlib
 import sys
 
 import numpy as np
-from cupy_ep import CupyEp, NoDevice, find_cupy
+from cupy_ep import CupyEp, Gpu, NoDevice, find_cupy
 from onnx import TensorProto, helper, numpy_helper
 
 from ort_abi import ep
@@ -54,7 +54,7 @@ def run(host, provider, x):
 
 
 def main(hosts):
-    CupyEp.xp = find_cupy()
+    CupyEp.gpu = Gpu(find_cupy())
     x = np.array([[1, 2], [-3, 4]], np.float32)
     for host in map(importlib.import_module, hosts):
         y = run(host, CupyEp, x)
