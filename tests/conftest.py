@@ -21,6 +21,7 @@ SANITIZERS = "address,undefined"
 SANITIZER_RUNTIME = {
     "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 
 
@@ -43,6 +44,14 @@ def sanitized_dir() -> Path:
     """The build folder of libort_abi.so with AddressSanitizer and UndefinedBehaviorSanitizer."""
     folder = ROOT / "build" / "native-sanitized"
     native_build.build(folder, native_build.Options(cc=CC, sanitize=SANITIZERS))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tsan_dir() -> Path:
+    """The build folder of libort_abi.so with ThreadSanitizer."""
+    folder = ROOT / "build" / "native-tsan"
+    native_build.build(folder, native_build.Options(cc=CC, sanitize="thread"))
     return folder
 
 

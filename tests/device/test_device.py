@@ -61,4 +61,4 @@ def test_c_program(source: Path, sanitize: str, build: Build, tmp_path: Path) ->
     folder, libraries = build(sanitize)
     program = tmp_path / source.stem
     build_program(source, folder, program, sanitize)
-    run_program(program, tmp_path, {"DEVICE_LIBRARIES": os.fspath(libraries)})
+    run_program(program, tmp_path, environment={"DEVICE_LIBRARIES": os.fspath(libraries)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ..conftest import CC, ROOT, SANITIZER_RUNTIME
-from ..support.c_programs import build_program
+from ..conftest import ROOT
+from ..support.c_programs import build_plugin, build_program, run_program
 
 
 def mul_add_relu() -> list[onnx.NodeProto]:
@@ -94,9 +92,7 @@ def programs(sanitized_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     """A folder with the test program and the sample plugin."""
     folder = tmp_path_factory.mktemp("oom")
     build_program(ROOT / "tests" / "oom" / "session_oom.c", sanitized_dir, folder / "session_oom")
-    include, source = ROOT / "csrc" / "include", ROOT / "samples" / "c_plugin" / "c_plugin.c"
-    command = [*CC.split(), "-g", "-shared", "-fPIC", f"-I{include}", source, "-o", folder / "libc_plugin.so"]
-    subprocess.run(command, check=True)
+    build_plugin(ROOT / "samples" / "c_plugin" / "c_plugin.c", folder / "libc_plugin.so")
     return folder
 
 
@@ -104,8 +100,4 @@ def programs(sanitized_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_every_allocation_fails_once(programs: Path, tmp_path: Path, model: str) -> None:
     """Each failure is an error, leaks nothing, and the next try works and is right."""
     path = save_model(tmp_path / "model.onnx", MODELS[model]())
-    command = [programs / "session_oom", programs / "libc_plugin.so", path]
-    environment = {**os.environ, **SANITIZER_RUNTIME}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "0 failed checks" in done.stdout
+    run_program(programs / "session_oom", tmp_path, programs / "libc_plugin.so", path)

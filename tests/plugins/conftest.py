@@ -13,14 +13,9 @@ import pytest
 
 from abigen import native_build
 
-from ..conftest import CC, ROOT
+from ..conftest import CC, SANITIZER_RUNTIME, SANITIZERS
 
 HERE = Path(__file__).resolve().parent
-SANITIZERS = "address,undefined"
-RUNTIME = {
-    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1",
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-}
 Build = Callable[..., Path]
 
 
@@ -52,8 +47,7 @@ Drive = Callable[..., Answer]
 
 
 def build_driver(library: Path, options: native_build.Options, folder: Path) -> Path:
-    """Builds libort_abi.so in `library` and the host program that links it in `folder`."""
-    native_build.build(library, options)
+    """Builds in `folder` the host program, linked to libort_abi.so in `library`."""
     link = [f"-L{library}", "-lort_abi", f"-Wl,-rpath,{library}", *native_build.LIBS]
     flags = options.cflags(library / "generated")
     run_compiler([*flags, str(HERE / "driver.c"), "-o", str(folder / "driver"), *link])
@@ -68,7 +62,7 @@ def make_drive(driver: Path, folder: Path) -> Drive:
 
     def run(*commands: str | bytes) -> Answer:
         script = b"".join(line if isinstance(line, bytes) else f"{line}\n".encode() for line in commands)
-        environment = {**os.environ, **RUNTIME}
+        environment = {**os.environ, **SANITIZER_RUNTIME}
         done = subprocess.run(
             [str(driver)], input=script, capture_output=True, env=environment, cwd=folder, check=False
         )
@@ -81,10 +75,10 @@ def make_drive(driver: Path, folder: Path) -> Drive:
 
 
 @pytest.fixture(scope="session")
-def sanitized_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sanitized_driver(sanitized_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The host program, with AddressSanitizer and UndefinedBehaviorSanitizer in it and in the library."""
     options = native_build.Options(cc=CC, sanitize=SANITIZERS)
-    return build_driver(ROOT / "build" / "native-sanitized", options, tmp_path_factory.mktemp("driver"))
+    return build_driver(sanitized_dir, options, tmp_path_factory.mktemp("driver"))
 
 
 @pytest.fixture(scope="session")

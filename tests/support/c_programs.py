@@ -29,9 +29,21 @@ def build_program(source: Path, library_dir: Path, program: Path, sanitize: str 
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
 
 
-def run_program(program: Path, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+def build_plugin(source: Path, library: Path, sanitize: str = SANITIZERS) -> None:
+    """Compiles an EP library of one file, which sees no header of ours but ort_abi.h."""
+    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={sanitize}", f"-I{native_build.CSRC / 'include'}"]
+    command = [*shlex.split(CC), "-std=gnu11", *native_build.WARNINGS, *flags, str(source)]
+    command += ["-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
+
+
+def run_program(
+    program: Path, folder: Path, *arguments: Path, environment: Mapping[str, str] | None = None
+) -> None:
     """Runs a test in `folder`: all its checks must hold, and the sanitizers find nothing."""
     everything = {**os.environ, **SANITIZER_RUNTIME, **(environment or {})}
-    done = subprocess.run([program], capture_output=True, text=True, env=everything, cwd=folder, check=False)
+    command = [program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=everything, cwd=folder, check=False)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "0 failed checks" in done.stdout

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,13 +10,10 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from abigen import native_build
-
-from ...conftest import CC, ROOT, SANITIZER_RUNTIME, SANITIZERS
-from ...support.c_programs import build_program
+from ...conftest import SANITIZERS
+from ...support.c_programs import build_plugin, build_program, run_program
 
 HERE = Path(__file__).resolve().parent
-RUNTIME = {**os.environ, **SANITIZER_RUNTIME, "TSAN_OPTIONS": "halt_on_error=1"}
 
 
 def value(name: str, shape: list[int]) -> ValueInfoProto:
@@ -127,34 +121,19 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(source: Path, library: Path, folder: Path, sanitize: str) -> Path:
-    """Compiles one program and the plugin beside it; returns the program's path."""
-    program = folder / source.stem
-    build_program(source, library, program, sanitize)
-    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={sanitize}", f"-I{native_build.CSRC / 'include'}"]
-    command = [*shlex.split(CC), "-std=c11", *native_build.WARNINGS, *flags, str(HERE / "prepack_plugin.c")]
-    command += ["-o", str(folder / "prepack_plugin.so")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
-    return program
-
-
-def run(program: Path, models: Path) -> None:
-    """Runs a built program: all checks hold, and its sanitizers say nothing."""
-    command = [program, program.with_name("prepack_plugin.so"), models]
-    done = subprocess.run(command, capture_output=True, text=True, env=RUNTIME, check=False)
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "0 failed checks" in done.stdout
+def build_and_run(name: str, library: Path, models: Path, folder: Path, sanitize: str = SANITIZERS) -> None:
+    """Compiles one program and the plugin; runs it: all checks hold, and its sanitizers say nothing."""
+    build_program(HERE / f"{name}.c", library, folder / name, sanitize)
+    build_plugin(HERE / "prepack_plugin.c", folder / "prepack_plugin.so", sanitize)
+    run_program(folder / name, folder, folder / "prepack_plugin.so", models)
 
 
 @pytest.mark.parametrize("name", ["test_prepack", "test_prepack_device", "test_prepack_oom"])
 def test_program(name: str, models: Path, sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, nothing is undefined."""
-    run(build(HERE / f"{name}.c", sanitized_dir, tmp_path, SANITIZERS), models)
+    build_and_run(name, sanitized_dir, models, tmp_path)
 
 
-def test_threads_do_not_race(models: Path, tmp_path: Path) -> None:
+def test_threads_do_not_race(models: Path, tsan_dir: Path, tmp_path: Path) -> None:
     """Sessions of several threads over one container, under ThreadSanitizer."""
-    library = ROOT / "build" / "native-thread"
-    native_build.build(library, native_build.Options(cc=CC, sanitize="thread"))
-    run(build(HERE / "test_prepack_threads.c", library, tmp_path, "thread"), models)
+    build_and_run("test_prepack_threads", tsan_dir, models, tmp_path, "thread")

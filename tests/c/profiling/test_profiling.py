@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from abigen import native_build
-
-from ...conftest import CC, SANITIZER_RUNTIME, SANITIZERS
-from ...support.c_programs import build_program
+from ...support.c_programs import build_plugin, build_program, run_program
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,15 +22,8 @@ def test_program(sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, and every file is a Chrome trace."""
     program, plugin = tmp_path / "test_profiling", tmp_path / "profile_plugin.so"
     build_program(HERE / "test_profiling.c", sanitized_dir, program)
-    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={SANITIZERS}", f"-I{native_build.CSRC / 'include'}"]
-    command = [*shlex.split(CC), "-std=c11", *native_build.WARNINGS, *flags, str(HERE / "profile_plugin.c")]
-    subprocess.run([*command, "-o", str(plugin)], check=True)
-    environment = {**os.environ, **SANITIZER_RUNTIME}
-    done = subprocess.run(
-        [program, plugin], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "0 failed checks" in done.stdout
+    build_plugin(HERE / "profile_plugin.c", plugin)
+    run_program(program, tmp_path, plugin)
 
     for path in tmp_path.glob("*.json"):
         for event in json.loads(path.read_text()):

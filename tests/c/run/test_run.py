@@ -6,9 +6,6 @@ that does what the program tells it, and a folder of small models that are made 
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +14,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from abigen import native_build
-
-from ...conftest import CC, ROOT
+from ...conftest import SANITIZERS
+from ...support.c_programs import build_plugin, build_program, run_program
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = sorted(HERE.glob("test_*.c"))
-RUNTIME = {
-    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1",
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-    "TSAN_OPTIONS": "halt_on_error=1",
-}
 
 
 def value(name: str, shape: list[int | str], dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
@@ -198,41 +189,21 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(sanitizers: str, folder: str, source: Path, target: Path) -> None:
-    """Compiles one program and the plugin beside it; raises with the compiler's output."""
-    library = ROOT / "build" / folder
-    options = native_build.Options(cc=CC, sanitize=sanitizers)
-    native_build.build(library, options)
-    flags = [*shlex.split(CC), *options.cflags(library / "generated")]
-    program = [str(source), "-o", str(target), f"-L{library}", "-lort_abi", f"-Wl,-rpath,{library}"]
-    plugin = ["-shared", str(HERE / "run_plugin.c"), "-o", str(target.with_name("run_plugin.so"))]
-    for arguments in (program, plugin):
-        command = [*flags, *arguments, *native_build.LIBS]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
-
-
-def run(program: Path, models: Path) -> None:
-    """Runs a built program: all checks hold, and its sanitizers say nothing."""
-    done = subprocess.run(
-        [str(program), str(program.with_name("run_plugin.so")), str(models)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **RUNTIME},
-        check=False,
-    )
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "0 failed checks" in done.stdout
+def build_and_run(
+    source: Path, library: Path, models: Path, folder: Path, sanitize: str = SANITIZERS
+) -> None:
+    """Compiles one program and the plugin; runs it: all checks hold, and its sanitizers say nothing."""
+    build_program(source, library, folder / source.stem, sanitize)
+    build_plugin(HERE / "run_plugin.c", folder / "run_plugin.so", sanitize)
+    run_program(folder / source.stem, folder, folder / "run_plugin.so", models)
 
 
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
-def test_program(source: Path, models: Path, tmp_path: Path) -> None:
+def test_program(source: Path, models: Path, sanitized_dir: Path, tmp_path: Path) -> None:
     """The program's checks all hold, nothing leaks, nothing is undefined."""
-    build("address,undefined", "native-sanitized", source, tmp_path / source.stem)
-    run(tmp_path / source.stem, models)
+    build_and_run(source, sanitized_dir, models, tmp_path)
 
 
-def test_threads_do_not_race(models: Path, tmp_path: Path) -> None:
+def test_threads_do_not_race(models: Path, tsan_dir: Path, tmp_path: Path) -> None:
     """The same program under ThreadSanitizer."""
-    build("thread", "native-tsan", HERE / "test_threads.c", tmp_path / "test_threads")
-    run(tmp_path / "test_threads", models)
+    build_and_run(HERE / "test_threads.c", tsan_dir, models, tmp_path, "thread")
