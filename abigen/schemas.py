@@ -14,6 +14,31 @@ _OPTIONS = {
 }
 
 
+NHWC_DOMAIN = "com.ms.internal.nhwc"
+
+NHWC_VERSIONS = {
+    "AveragePool": (7, 10, 11, 19),
+    "BatchNormalization": (7, 9, 14, 15),
+    "Conv": (1, 11),
+    "ConvTranspose": (1, 11),
+    "DepthToSpace": (1, 11, 13),
+    "GlobalAveragePool": (1,),
+    "GlobalLpPool": (2,),
+    "GlobalMaxPool": (1,),
+    "GridSample": (16, 20),
+    "InstanceNormalization": (6,),
+    "LRN": (1, 13),
+    "LpPool": (11, 18),
+    "MaxPool": (1, 8, 10, 11, 12),
+    "MaxUnpool": (9, 11),
+    "QLinearConv": (10,),
+    "Resize": (11, 13, 18, 19),
+    "SpaceToDepth": (1, 13),
+}
+"""The operators, and their versions, that stock onnxruntime registers a second time for nodes with channels last.
+Of its own operators it has QLinearAveragePool and QLinearConvTranspose there too, which `onnx` does not know."""
+
+
 class _Arrays:
     """Constant C arrays, each distinct one written once: operator versions share most of theirs."""
 
@@ -85,6 +110,18 @@ def _attribute(attribute: defs.OpSchema.Attribute, ints: _Arrays, texts: _Arrays
     return "{" + ", ".join(fields) + "}"
 
 
+def _schemas() -> list[tuple[str, defs.OpSchema]]:
+    """The domain that each schema is listed under, and the schema, in the table's order."""
+    schemas = defs.get_all_schemas_with_history()
+    listed = [(schema.domain, schema) for schema in schemas]
+    listed += [
+        (NHWC_DOMAIN, schema)
+        for schema in schemas
+        if schema.domain == "" and schema.since_version in NHWC_VERSIONS.get(schema.name, ())
+    ]
+    return sorted(listed, key=lambda row: (row[0], row[1].name.encode(), row[1].since_version))
+
+
 def op_schemas_c() -> str:
     """The text of `op_schemas.c`, for the types of `model/op_schema.h`."""
     types = _Arrays("char* const", "types")
@@ -93,10 +130,7 @@ def op_schemas_c() -> str:
     constraints = _Arrays("OpSchemaConstraint", "constraints")
     attributes = _Arrays("OpSchemaAttr", "attributes")
     rows = []
-    schemas = sorted(
-        defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name.encode(), s.since_version)
-    )
-    for schema in schemas:
+    for domain, schema in _schemas():
         its_constraints = []
         for constraint in schema.type_constraints:
             allowed = [_quoted(text) for text in constraint.allowed_type_strs]
@@ -107,7 +141,7 @@ def op_schemas_c() -> str:
         ]
         limits = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
         fields = [
-            _quoted(schema.domain),
+            _quoted(domain),
             _quoted(schema.name),
             str(schema.since_version),
             "true" if schema.deprecated else "false",

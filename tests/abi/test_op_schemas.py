@@ -12,6 +12,7 @@ from cffi import FFI
 from onnx import defs
 
 from abigen import native_build
+from abigen.schemas import NHWC_DOMAIN, NHWC_VERSIONS
 
 HEADER = native_build.CSRC / "model" / "op_schema.h"
 
@@ -48,7 +49,8 @@ def text(ffi: FFI, pointer: Any) -> str:
 def test_every_version_of_every_operator_is_found(schemas: tuple[FFI, Any]) -> None:
     ffi, lib = schemas
     every = defs.get_all_schemas_with_history()
-    assert lib.op_schema_count == len(every)
+    channels_last = sum(map(len, NHWC_VERSIONS.values()))
+    assert lib.op_schema_count == len(every) + channels_last
     for schema in every:
         found = find(schemas, schema)
         key = (schema.domain, schema.name, schema.since_version)
@@ -56,6 +58,20 @@ def test_every_version_of_every_operator_is_found(schemas: tuple[FFI, Any]) -> N
         assert found.deprecated == schema.deprecated
         limits = (found.min_input, found.max_input, found.min_output, found.max_output)
         assert limits == (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
+
+
+def test_operators_with_channels_last_are_listed_again(schemas: tuple[FFI, Any]) -> None:
+    ffi, lib = schemas
+    for name, versions in NHWC_VERSIONS.items():
+        for version in versions:
+            found = lib.op_schema_find(NHWC_DOMAIN.encode(), name.encode(), version)
+            plain = lib.op_schema_find(b"", name.encode(), version)
+            assert (text(ffi, found.domain), found.since_version) == (NHWC_DOMAIN, version)
+            assert (found.inputs, found.outputs, found.attributes) == (
+                plain.inputs,
+                plain.outputs,
+                plain.attributes,
+            )
 
 
 def test_formals_and_constraints_are_those_of_onnx(schemas: tuple[FFI, Any]) -> None:

@@ -14,6 +14,7 @@ from tests.support.native_model import NativeHost, OrtError
 Key = tuple[str, int, str]
 INVALID_ARGUMENT = 2
 NEWEST = 10_000
+NHWC = "com.ms.internal.nhwc"
 
 
 class Constraint(NamedTuple):
@@ -191,6 +192,18 @@ def test_versions_between_are_as_stock_says(ours: SchemaReader, stock: SchemaRea
             known = None
         if domain not in PREVIEW:
             assert ours.read(name, version, domain) == known, (name, domain)
+
+
+@pytest.mark.parametrize("version", range(1, 25))
+def test_operators_with_channels_last_are_stocks(
+    ours: SchemaReader, stock: SchemaReader, version: int
+) -> None:
+    found = 0
+    for name in sorted({schema.name for schema in EVERY if schema.domain == ""}):
+        known = stock.read(name, version, NHWC)
+        assert ours.read(name, version, NHWC) == known, name
+        found += known is not None
+    assert found > 5
 
 
 @pytest.mark.parametrize(
