@@ -35,8 +35,8 @@ NHWC_VERSIONS = {
     "Resize": (11, 13, 18, 19),
     "SpaceToDepth": (1, 13),
 }
-"""The operators, and their versions, that stock onnxruntime registers a second time for nodes with channels last.
-Of its own operators it has QLinearAveragePool and QLinearConvTranspose there too, which `onnx` does not know."""
+"""The operators, and their versions, that stock onnxruntime registers a second time, for nodes with channels
+last. It has its own QLinearAveragePool and QLinearConvTranspose there too, which `onnx` does not know."""
 
 
 class _Arrays:

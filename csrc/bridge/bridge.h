@@ -32,6 +32,8 @@ typedef enum BridgeFeature {
   BRIDGE_EP_SESSION_READY = 16,
   BRIDGE_EP_ALLOCATOR = 32,
   BRIDGE_EP_SYNC = 64,
+  BRIDGE_EP_CHANNELS_LAST = 128,   /* it prefers OrtEpDataLayout_NHWC */
+  BRIDGE_EP_CONVERTS_LAYOUT = 256, /* it decides itself for which operators */
 } BridgeFeature;
 
 /* Optional callbacks that a Python kernel has. */
@@ -218,6 +220,8 @@ int bridge_py_set_shared(BridgeCall* call, uint64_t kernel, const void* const* b
                          size_t count, int index);
 int bridge_py_compute(uint64_t id, int same, BridgeRun* run);
 int bridge_py_ep_sync(BridgeCall* call, uint64_t ep);
+int bridge_py_should_convert(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
+                             int* answer);
 int bridge_py_create_allocator(BridgeCall* call, uint64_t factory, const OrtMemoryInfo* memory,
                                const OrtKeyValuePairs* options, BridgeAllocatorInfo* info);
 int bridge_py_alloc(BridgeCall* call, uint64_t allocator, size_t size, int kind, uint64_t stream,

@@ -110,6 +110,21 @@ static OrtStatus* ep_sync(OrtEp* this_ptr) {
   return bridge_call_end(&call);
 }
 
+static OrtStatus* ep_get_preferred_data_layout(OrtEp* this_ptr, OrtEpDataLayout* layout) {
+  (void)this_ptr;
+  *layout = OrtEpDataLayout_NHWC;
+  return NULL;
+}
+
+static OrtStatus* ep_should_convert_data_layout(OrtEp* this_ptr, const char* domain, const char* op_type,
+                                                OrtEpDataLayout target, int* should_convert) {
+  PyEp* ep = of(this_ptr);
+  (void)target; /* the one that it prefers */
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::ShouldConvertDataLayoutForOp", ep->name);
+  if (call.entered) call.ok = bridge_py_should_convert(&call, ep->id, domain, op_type, should_convert);
+  return bridge_call_end(&call);
+}
+
 /* Gives the OrtEp of the Python object with this id (released with bridge_ep_free); copies name. A failure
  * releases the Python object. */
 OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
@@ -140,6 +155,9 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
     ep->base.OnSessionInitializationEnd = ep_on_session_initialization_end;
   if (features & BRIDGE_EP_ALLOCATOR) ep->base.CreateAllocator = ep_create_allocator;
   if (features & BRIDGE_EP_SYNC) ep->base.Sync = ep_sync;
+  if (features & BRIDGE_EP_CHANNELS_LAST) ep->base.GetPreferredDataLayout = ep_get_preferred_data_layout;
+  if (features & BRIDGE_EP_CONVERTS_LAYOUT)
+    ep->base.ShouldConvertDataLayoutForOp = ep_should_convert_data_layout;
   *out = &ep->base;
   return NULL;
 }

@@ -198,6 +198,7 @@ _OPTIONAL = {
     "set_dynamic_options": lib.BRIDGE_EP_DYNAMIC_OPTIONS,
     "on_session_ready": lib.BRIDGE_EP_SESSION_READY,
     "sync": lib.BRIDGE_EP_SYNC,
+    "should_convert_data_layout": lib.BRIDGE_EP_CONVERTS_LAYOUT,
 }
 
 
@@ -206,6 +207,11 @@ def _features(cls: type[ExecutionProvider]) -> int:
     found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(base, name))
     if cls.create_allocator.__func__ is not base.create_allocator.__func__:  # type: ignore[attr-defined]
         found |= lib.BRIDGE_EP_ALLOCATOR
+    layout = cls.preferred_data_layout
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"{cls.__qualname__}.preferred_data_layout is 'NCHW' or 'NHWC', not {layout!r}")
+    if layout == "NHWC":
+        found |= lib.BRIDGE_EP_CHANNELS_LAST
     return found | lib.BRIDGE_EP_KERNELS if cls.kernels else found
 
 
@@ -459,6 +465,15 @@ def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int
 def bridge_py_set_dynamic_options(call: CData, number: int, keys: CData, values: CData, count: int) -> None:
     options = {_text(keys[i]): _text(values[i]) for i in range(count)}
     _objects.get(number, "provider").set_dynamic_options(options)
+
+
+@callback
+def bridge_py_should_convert(call: CData, number: int, domain: CData, op_type: CData, answer: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    convert = ep.should_convert_data_layout(_text(domain), _text(op_type))
+    if convert is not None and not isinstance(convert, bool):
+        raise TypeError(f"should_convert_data_layout() must return a bool or None, not {convert!r}")
+    answer[0] = -1 if convert is None else int(convert)
 
 
 @callback

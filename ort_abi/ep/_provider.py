@@ -170,6 +170,11 @@ class ExecutionProvider:
     """True: the work of a run goes on a stream (`create_sync_stream`), and may go on after a kernel returned
     (`OrtEpFactory::IsStreamAware`). Hosts before API 28 are told False: kernels cannot find their stream
     there."""
+    preferred_data_layout: ClassVar[str] = "NCHW"
+    """"NHWC": channels last. Claimed nodes whose result depends on where the channels are, such as Conv, come
+    again as nodes of the domain "com.ms.internal.nhwc", which have the first input and output in that order
+    (weights stay as they are), with Transposes around them; the provider must claim all of those
+    (`OrtEp::GetPreferredDataLayout`, API 23)."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 
@@ -233,6 +238,12 @@ class ExecutionProvider:
         was registered for (`OrtEp::GetCapability`, API 23).
         """
         return [node for node in graph.nodes if self.has_kernel(node)]
+
+    def should_convert_data_layout(self, domain: str, op_type: str) -> bool | None:
+        """Whether nodes of an operator are to be converted to the preferred layout; None, the default: as the
+        host thinks. Asked of operators of ONNX (domain "") and "com.microsoft"
+        (`OrtEp::ShouldConvertDataLayoutForOp`, API 23)."""
+        return None
 
     def compile(self, graph: Graph) -> Callable[..., Any] | Kernel:
         """The code for a graph of claimed nodes: a callable that takes one array for each of
