@@ -376,6 +376,11 @@ class InferenceSession:
         values, _values = c_strings([encode(value) for value in options.values()])
         check(api.SetEpDynamicOptions(self.pointer, keys, values, len(options)))
 
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Has the provider forget a graph that runs captured, by its run option "gpu_graph_id"
+        (`SessionReleaseCapturedGraph`, API 27). Does nothing where no provider captures graphs."""
+        check(api.SessionReleaseCapturedGraph(self.pointer, graph_annotation_id))
+
     def get_input_memory_infos(self) -> list[OrtMemoryInfo | None]:
         """Where each input is wanted (API 23)."""
         return self._memory_infos(api.SessionGetMemoryInfoForInputs, len(self._inputs))

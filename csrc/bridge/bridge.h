@@ -8,6 +8,7 @@
 #ifndef ORT_ABI_BRIDGE_H
 #define ORT_ABI_BRIDGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +35,43 @@ typedef enum BridgeFeature {
   BRIDGE_EP_SYNC = 64,
   BRIDGE_EP_CHANNELS_LAST = 128,   /* it prefers OrtEpDataLayout_NHWC */
   BRIDGE_EP_CONVERTS_LAYOUT = 256, /* it decides itself for which operators */
+  BRIDGE_EP_PROFILER = 512,
+  BRIDGE_EP_COMPATIBILITY = 1024,
+  BRIDGE_EP_CAPTURE_ENABLED = 2048,
+  BRIDGE_EP_IS_CAPTURED = 4096,
+  BRIDGE_EP_REPLAY = 8192,
+  BRIDGE_EP_CAPTURE_POLICY = 16384,
+  BRIDGE_EP_RELEASE_GRAPH = 32768,
+  BRIDGE_EP_RESOURCE = 65536,
+  BRIDGE_EP_MEMORY_DEVICE = 131072,
+  BRIDGE_EP_WEIGHTLESS = 262144,
 } BridgeFeature;
+
+/* The same for a factory: what the class of the provider has. */
+typedef enum BridgeFactoryFeature {
+  BRIDGE_FACTORY_STREAM_AWARE = 1,
+  BRIDGE_FACTORY_COMPATIBILITY = 2,
+  BRIDGE_FACTORY_INCOMPATIBILITY = 4,
+  BRIDGE_FACTORY_GRAPHICS = 8,
+  BRIDGE_FACTORY_CUSTOM_OPS = 16,
+} BridgeFactoryFeature;
+
+/* Questions to a provider that take one number, or none, and have one as the answer, or none. */
+typedef enum BridgeAsk {
+  BRIDGE_ASK_CAPTURE_ENABLED = 0,
+  BRIDGE_ASK_IS_CAPTURED = 1,
+  BRIDGE_ASK_REPLAY = 2,
+  BRIDGE_ASK_CAPTURE_POLICY = 3,
+  BRIDGE_ASK_RELEASE_GRAPH = 4,
+  BRIDGE_ASK_RESOURCE = 5,
+  BRIDGE_ASK_MEMORY_DEVICE = 6,
+  BRIDGE_ASK_WEIGHTLESS = 7,
+} BridgeAsk;
+
+typedef enum BridgeProfilerFeature {
+  BRIDGE_PROFILER_START_EVENT = 1,
+  BRIDGE_PROFILER_STOP_EVENT = 2,
+} BridgeProfilerFeature;
 
 /* Optional callbacks that a Python kernel has. */
 typedef enum BridgeKernelFeature {
@@ -123,14 +160,15 @@ typedef struct BridgeFactoryInfo {
   char* vendor;
   char* version;
   uint32_t vendor_id;
-  int stream_aware;
+  uint32_t features;
 } BridgeFactoryInfo;
 
 int bridge_gate_close(void);
 uint64_t bridge_unreported_errors(void);
 void bridge_fail(BridgeCall* call, int code, const char* text);
+char* bridge_copy_string(const char* text);
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
-                       const char* version, uint32_t vendor_id, int stream_aware);
+                       const char* version, uint32_t vendor_id, uint32_t features);
 OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
@@ -150,17 +188,12 @@ void bridge_gate_leave(void);
 /* call.c */
 const BridgeHost* bridge_host_from_base(const OrtApiBase* base, const char** problem);
 const BridgeHost* bridge_host_at(uint32_t index);
-char* bridge_copy_string(const char* text);
 OrtStatus* bridge_no_memory(const BridgeHost* host, const char* slot);
 BridgeCall bridge_call_begin(const BridgeHost* host, const char* slot, const char* name);
 OrtStatus* bridge_call_end(BridgeCall* call);
 void bridge_call_end_void(BridgeCall* call);
 void bridge_fail_with_status(BridgeCall* call, OrtStatus* status);
 void bridge_release(const BridgeHost* host, const char* slot, const char* name, uint64_t id);
-
-/* factory.c */
-void bridge_factory_use(OrtEpFactory* factory);
-void bridge_factory_unuse(OrtEpFactory* factory);
 
 /* device.c */
 OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpFactory* factory,
@@ -174,9 +207,40 @@ OrtStatus* bridge_stream_new(const BridgeHost* host, uint64_t factory_id, const 
                              OrtSyncStreamImpl** out);
 
 /* ep.c */
+typedef struct PyEp {
+  OrtEp base; /* first: the host's pointer is ours */
+  const BridgeHost* host;
+  uint64_t id;
+  char* name;
+  OrtEpFactory* factory; /* outlives the provider */
+  uint64_t factory_id;
+  char* compatibility; /* what the provider last said of a compiled model */
+} PyEp;
+
 OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
                          uint32_t features, const char* name, OrtEp** ep);
 void bridge_ep_free(OrtEp* ep);
+
+/* ep_slots.c */
+void bridge_ep_fill(OrtEp* ep, uint32_t features);
+
+/* factory.c */
+typedef struct PyFactory {
+  OrtEpFactory base; /* first: the host's pointer is ours */
+  const BridgeHost* host;
+  BridgeFactoryInfo info;
+  atomic_int users; /* the host, every OrtEp and every allocator: stock hosts can release those after it */
+} PyFactory;
+
+void bridge_factory_use(OrtEpFactory* factory);
+void bridge_factory_unuse(OrtEpFactory* factory);
+
+/* factory_slots.c */
+void bridge_factory_fill(OrtEpFactory* factory, uint32_t features);
+
+/* profiler.c */
+OrtStatus* bridge_profiler_new(const BridgeHost* host, uint64_t ep_id, const char* name,
+                               OrtEpProfilerImpl** out);
 
 /* node.c */
 OrtStatus* bridge_compute_info_new(const BridgeHost* host, uint64_t id, const char* name,
@@ -187,9 +251,9 @@ void bridge_compute_info_free(OrtNodeComputeInfo* info);
 bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same);
 void bridge_run_clear(BridgeRun* run);
 
-/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/ep/_device_callbacks.py, ort_abi/_selection.py). All
- * return 1 for success: 0 is what comes back when an exception escapes or when no Python code is attached,
- * and must never read as success. */
+/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/ep/_device_callbacks.py,
+ * ort_abi/ep/_slot_callbacks.py, ort_abi/_selection.py). All return 1 for success: 0 is what comes back when
+ * an exception escapes or when no Python code is attached, and must never read as success. */
 int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
                              BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,
@@ -241,6 +305,24 @@ int bridge_py_stream_flush(BridgeCall* call, uint64_t stream);
 int bridge_py_stream_run_end(BridgeCall* call, uint64_t stream);
 int bridge_py_create_notification(BridgeCall* call, uint64_t stream, uint64_t* id);
 int bridge_py_notify(BridgeCall* call, uint64_t notification, int what, uint64_t consumer);
+int bridge_py_ep_ask(BridgeCall* call, uint64_t ep, int what, int64_t argument, int64_t* answer);
+int bridge_py_model_compatibility(BridgeCall* call, uint64_t ep, const OrtGraph* graph, char** text);
+int bridge_py_validate_compatibility(BridgeCall* call, uint64_t factory,
+                                     const OrtHardwareDevice* const* devices, size_t num_devices,
+                                     const char* text, int* answer);
+int bridge_py_incompatibility(BridgeCall* call, uint64_t factory, const OrtHardwareDevice* device,
+                              OrtDeviceEpIncompatibilityDetails* details);
+int bridge_py_init_graphics(BridgeCall* call, uint64_t factory, const OrtEpDevice* device,
+                            const OrtGraphicsInteropConfig* config);
+int bridge_py_select_model(BridgeCall* call, uint64_t factory, const OrtHardwareDevice* device,
+                           const OrtKeyValuePairs* const* candidates, size_t num_candidates,
+                           const OrtSessionOptions* options, size_t* index);
+int bridge_py_create_profiler(BridgeCall* call, uint64_t ep, uint64_t* id, uint32_t* features);
+int bridge_py_start_profiling(BridgeCall* call, uint64_t profiler, int64_t offset_ns);
+int bridge_py_start_event(BridgeCall* call, uint64_t profiler, uint64_t event_id);
+int bridge_py_stop_event(BridgeCall* call, uint64_t profiler, uint64_t event_id,
+                         const OrtProfilingEvent* event);
+int bridge_py_end_profiling(BridgeCall* call, uint64_t profiler, OrtProfilingEventsContainer* events);
 int bridge_py_release(BridgeCall* call, uint64_t id);
 
 #endif

@@ -3,15 +3,6 @@
 
 #include "bridge.h"
 
-typedef struct PyEp {
-  OrtEp base; /* first: the host's pointer is ours */
-  const BridgeHost* host;
-  uint64_t id;
-  char* name;
-  OrtEpFactory* factory; /* outlives the provider */
-  uint64_t factory_id;
-} PyEp;
-
 static PyEp* of(const OrtEp* ep) {
   return (PyEp*)ep;
 }
@@ -158,6 +149,7 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
   if (features & BRIDGE_EP_CHANNELS_LAST) ep->base.GetPreferredDataLayout = ep_get_preferred_data_layout;
   if (features & BRIDGE_EP_CONVERTS_LAYOUT)
     ep->base.ShouldConvertDataLayoutForOp = ep_should_convert_data_layout;
+  bridge_ep_fill(&ep->base, features);
   *out = &ep->base;
   return NULL;
 }
@@ -166,6 +158,7 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
 void bridge_ep_free(OrtEp* base) {
   PyEp* ep = of(base);
   bridge_release(ep->host, "OrtEpFactory::ReleaseEp", ep->name, ep->id);
+  free(ep->compatibility);
   free(ep->name);
   free(ep);
 }

@@ -1,16 +1,7 @@
 /* The two functions that a plugin library exports, and the factory of one Python provider. */
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "bridge.h"
-
-typedef struct PyFactory {
-  OrtEpFactory base; /* first: the host's pointer is ours */
-  const BridgeHost* host;
-  BridgeFactoryInfo info;
-  atomic_int users; /* the host, every OrtEp and every allocator: stock hosts can release those after it */
-} PyFactory;
 
 static PyFactory* of(const OrtEpFactory* factory) {
   return (PyFactory*)factory;
@@ -38,9 +29,9 @@ void bridge_factory_unuse(OrtEpFactory* factory) {
 
 /* Called by Python inside create_factory; copies the strings. Returns 0 without memory. */
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
-                       const char* version, uint32_t vendor_id, int stream_aware) {
+                       const char* version, uint32_t vendor_id, uint32_t features) {
   info->id = id;
-  info->stream_aware = stream_aware;
+  info->features = features;
   info->name = bridge_copy_string(name);
   info->vendor = bridge_copy_string(vendor);
   info->version = bridge_copy_string(version);
@@ -127,7 +118,8 @@ static OrtStatus* factory_create_data_transfer(OrtEpFactory* this_ptr, OrtDataTr
  * done when its call returns. */
 static bool factory_is_stream_aware(const OrtEpFactory* this_ptr) {
   const PyFactory* factory = of(this_ptr);
-  return factory->info.stream_aware && factory->host->version >= BRIDGE_SYNC_STREAM_VERSION;
+  return factory->info.features & BRIDGE_FACTORY_STREAM_AWARE &&
+         factory->host->version >= BRIDGE_SYNC_STREAM_VERSION;
 }
 
 static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMemoryDevice* memory_device,
@@ -136,22 +128,6 @@ static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMe
   PyFactory* factory = of(this_ptr);
   return bridge_stream_new(factory->host, factory->info.id, factory->info.name, memory_device, stream_options,
                            stream);
-}
-
-static OrtStatus* not_implemented(const OrtEpFactory* this_ptr, const char* slot) {
-  const PyFactory* factory = of(this_ptr);
-  char text[256];
-  snprintf(text, sizeof text, "%s: OrtEpFactory::%s is not implemented", factory->info.name, slot);
-  return factory->host->api->CreateStatus(ORT_NOT_IMPLEMENTED, text);
-}
-
-static OrtStatus* factory_select_best_model(OrtEpFactory* this_ptr, const OrtHardwareDevice* device,
-                                            const OrtKeyValuePairs* const* candidates, size_t num_candidates,
-                                            const OrtSessionOptions* session_options,
-                                            size_t* selected_index) {
-  (void)device, (void)candidates, (void)num_candidates, (void)session_options;
-  *selected_index = 0;
-  return not_implemented(this_ptr, "SelectBestModelCandidate");
 }
 
 static OrtEpFactory factory_slots(uint32_t version) {
@@ -169,7 +145,6 @@ static OrtEpFactory factory_slots(uint32_t version) {
       .CreateDataTransfer = factory_create_data_transfer,
       .IsStreamAware = factory_is_stream_aware,
       .CreateSyncStreamForDevice = factory_create_sync_stream,
-      .SelectBestModelCandidate = factory_select_best_model,
   };
 }
 
@@ -198,6 +173,7 @@ OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_
     return status;
   }
   factory->base = factory_slots(host->version);
+  bridge_factory_fill(&factory->base, factory->info.features);
   atomic_init(&factory->users, 1);
   factories[0] = &factory->base;
   *num_factories = 1;

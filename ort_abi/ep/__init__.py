@@ -16,7 +16,7 @@ How callbacks live and die is told in `_callbacks.py`.
 from __future__ import annotations
 
 from ort_abi._lib import lib
-from ort_abi.ep import _callbacks, _device_callbacks  # noqa: F401  (attach the callbacks)
+from ort_abi.ep import _callbacks, _device_callbacks, _slot_callbacks  # noqa: F401  (attach the callbacks)
 from ort_abi.ep._compute import KernelContext
 from ort_abi.ep._device import (
     Allocator,
@@ -31,8 +31,10 @@ from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._objects import live_objects
 from ort_abi.ep._partition import partition
 from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
+from ort_abi.ep._profiler import HostEvent, Profiler, ProfilingEvent
 from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
 from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
+from ort_abi.ep._slots import GraphicsInterop, Incompatibility
 
 __all__ = [
     "Allocator",
@@ -41,6 +43,9 @@ __all__ = [
     "DeviceTensor",
     "ExecutionProvider",
     "Fuse",
+    "GraphicsInterop",
+    "HostEvent",
+    "Incompatibility",
     "Kernel",
     "KernelContext",
     "KernelInfo",
@@ -48,6 +53,8 @@ __all__ = [
     "MemoryDevice",
     "MemoryInfo",
     "PrepackAllocator",
+    "Profiler",
+    "ProfilingEvent",
     "SharedWeights",
     "SyncNotification",
     "SyncStream",

@@ -26,6 +26,7 @@ from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotifica
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
+from ort_abi.ep._profiler import Profiler
 from ort_abi.ep._provider import (
     Binding,
     Device,
@@ -36,9 +37,10 @@ from ort_abi.ep._provider import (
     attribute_parameters,
 )
 from ort_abi.ep._registration import Factory, find
+from ort_abi.ep._slots import features_of
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
-__all__ = ["callback", "key_values_of"]
+__all__ = ["callback", "config_of", "device_of", "key_values_of", "text_of"]
 
 _HOST_SHIFT = 48  # as in csrc/bridge/node.c
 _NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
@@ -47,7 +49,8 @@ _nodes: dict[int, Callable[[int, CData], int]] = {}
 """The computations by id: `_objects` once more, without its messages, for the hot path."""
 
 
-def _text(pointer: CData) -> str:
+def text_of(pointer: CData) -> str:
+    """What a C string says; "" for NULL."""
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "surrogateescape")
 
 
@@ -79,13 +82,25 @@ def key_values_of(api: CData, pairs: CData) -> dict[str, str]:
         return {}
     keys, values, count = ffi.new("const char* const**"), ffi.new("const char* const**"), ffi.new("size_t*")
     api.GetKeyValuePairs(pairs, keys, values, count)
-    return {_text(keys[0][i]): _text(values[0][i]) for i in range(count[0])}
+    return {text_of(keys[0][i]): text_of(values[0][i]) for i in range(count[0])}
 
 
-def _device(api: CData, handle: CData) -> Device:
+def config_of(api: CData, options: CData) -> dict[str, str]:
+    """The config entries of an `OrtSessionOptions`; {} for NULL. *copies*."""
+    if options == ffi.NULL:
+        return {}
+    entries = ffi.new("OrtKeyValuePairs**")
+    check(api.GetSessionOptionsConfigEntries(options, entries), api)
+    found = key_values_of(api, entries[0])
+    api.ReleaseKeyValuePairs(entries[0])
+    return found
+
+
+def device_of(api: CData, handle: CData) -> Device:
+    """What an `OrtHardwareDevice` is."""
     return Device(
         type=_DEVICE_TYPES.get(api.HardwareDevice_Type(handle), "unknown"),
-        vendor=_text(api.HardwareDevice_Vendor(handle)),
+        vendor=text_of(api.HardwareDevice_Vendor(handle)),
         vendor_id=api.HardwareDevice_VendorId(handle),
         device_id=api.HardwareDevice_DeviceId(handle),
         metadata=key_values_of(api, api.HardwareDevice_Metadata(handle)),
@@ -98,11 +113,13 @@ def _device(api: CData, handle: CData) -> Device:
 
 @callback
 def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData, info: CData) -> None:
-    cls = find(_text(registered_name))
+    cls = find(text_of(registered_name))
     name, vendor, version = (text.encode() for text in (cls.name, cls.vendor, cls.version))
     number = _objects.add(Factory(cls))
-    aware = bool(cls.stream_aware)
-    if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id, aware):
+    features = features_of(cls, of_factory=True) | (
+        lib.BRIDGE_FACTORY_STREAM_AWARE if cls.stream_aware else 0
+    )
+    if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id, features):
         _objects.remove(number)
         raise MemoryError("no memory for the factory")
 
@@ -113,7 +130,7 @@ def bridge_py_supported_devices(
 ) -> None:
     made: Factory = _objects.get(factory, "factory")
     cls, host = made.cls, call.host
-    found = [_device(host.api, devices[i]) for i in range(count)]
+    found = [device_of(host.api, devices[i]) for i in range(count)]
     chosen = [_with_metadata(cls, item) for item in cls.get_supported_devices(tuple(found))]
     if len(chosen) > room:
         raise ValueError(f"get_supported_devices() gave {len(chosen)} devices, the host has room for {room}")
@@ -176,17 +193,13 @@ def bridge_py_create_ep(
     features: CData,
 ) -> None:
     cls, host = _objects.get(factory, "factory").cls, call.host
-    entries = ffi.new("OrtKeyValuePairs**")
-    check(host.api.GetSessionOptionsConfigEntries(options, entries), host.api)
-    config = key_values_of(host.api, entries[0])
-    host.api.ReleaseKeyValuePairs(entries[0])
-
+    config = config_of(host.api, options)
     ep: ExecutionProvider = cls.__new__(cls)
     prefix = f"ep.{cls.name.lower()}."
     ep.options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     ep.config = {key: value for key, value in config.items() if not key.startswith(prefix)}
-    ep.devices = tuple(_device(host.api, devices[i]) for i in range(count))
-    ep._binding = Binding(host, logger)
+    ep.devices = tuple(device_of(host.api, devices[i]) for i in range(count))
+    ep._binding = Binding(host, logger, factory)
     ep.__init__()  # type: ignore[misc]
     features[0] = _features(cls)
     number[0] = _objects.add(ep)
@@ -205,6 +218,7 @@ _OPTIONAL = {
 def _features(cls: type[ExecutionProvider]) -> int:
     base = ExecutionProvider
     found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(base, name))
+    found |= features_of(cls)
     if cls.create_allocator.__func__ is not base.create_allocator.__func__:  # type: ignore[attr-defined]
         found |= lib.BRIDGE_EP_ALLOCATOR
     layout = cls.preferred_data_layout
@@ -463,14 +477,14 @@ def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int
 
 @callback
 def bridge_py_set_dynamic_options(call: CData, number: int, keys: CData, values: CData, count: int) -> None:
-    options = {_text(keys[i]): _text(values[i]) for i in range(count)}
+    options = {text_of(keys[i]): text_of(values[i]) for i in range(count)}
     _objects.get(number, "provider").set_dynamic_options(options)
 
 
 @callback
 def bridge_py_should_convert(call: CData, number: int, domain: CData, op_type: CData, answer: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
-    convert = ep.should_convert_data_layout(_text(domain), _text(op_type))
+    convert = ep.should_convert_data_layout(text_of(domain), text_of(op_type))
     if convert is not None and not isinstance(convert, bool):
         raise TypeError(f"should_convert_data_layout() must return a bool or None, not {convert!r}")
     answer[0] = -1 if convert is None else int(convert)
@@ -483,6 +497,8 @@ def bridge_py_session_ready(call: CData, number: int) -> None:
 
 # ---- end of life ----
 
+_CLOSABLE = (ExecutionProvider, Kernel, Allocator, DataTransfer, SyncStream, SyncNotification, Profiler)
+
 
 def _release(number: int) -> None:
     _nodes.pop(number, None)
@@ -491,7 +507,7 @@ def _release(number: int) -> None:
         item.close()
     if isinstance(item, ExecutionProvider):
         _release_registry(item)
-    if isinstance(item, (ExecutionProvider, Kernel, Allocator, DataTransfer, SyncStream, SyncNotification)):
+    if isinstance(item, _CLOSABLE):
         item.close()
     del item
     release_shared(number)

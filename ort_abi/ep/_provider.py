@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
+from ort_abi.ep._slots import OptionalSlots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +149,7 @@ def kernel(
     return declare
 
 
-class ExecutionProvider:
+class ExecutionProvider(OptionalSlots):
     """An execution provider. Derive, set `name`, and define `compile` (claimed nodes become one Python
     callable), or kernels (`@kernel`), or both. Everything else has a default.
 
@@ -293,8 +294,9 @@ class ExecutionProvider:
 class Binding:
     """What ties a provider object to its host. Internal."""
 
-    def __init__(self, host: CData, logger: CData) -> None:
+    def __init__(self, host: CData, logger: CData, factory: int) -> None:
         self.host = host
+        self.factory = factory
         self.logger = logger
         self.support_info: CData | None = None
         self.registry: CData | None = None

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from bridge_support import API, BASE, create_factories, message, release_factory
 from ep_support import FuseAll
 
 import ort_abi
@@ -14,42 +15,9 @@ from ort_abi import ep
 from ort_abi._native import ffi, lib
 from ort_abi.ep import _objects
 
-BASE = lib.OrtGetApiBase()
-API = BASE.GetApi(30)
-
 
 class Provider(FuseAll):
     name = "BridgeExecutionProvider"
-
-
-def create_factories(base: Any, name: bytes, room: int = 1) -> tuple[Any, Any]:
-    """Status and factory, from the exported function."""
-    import ctypes
-
-    address = ctypes.cast(ctypes.CDLL(ep.library_path()).CreateEpFactories, ctypes.c_void_p).value
-    create = ffi.cast(
-        "OrtStatus*(*)(const char*, const OrtApiBase*, const OrtLogger*, OrtEpFactory**, size_t, size_t*)",
-        address,
-    )
-    factories, count = ffi.new("OrtEpFactory*[1]"), ffi.new("size_t*", 99)
-    status = create(ffi.new("char[]", name), base, ffi.NULL, factories, room, count)
-    assert count[0] == (status == ffi.NULL)
-    return status, factories[0]
-
-
-def message(status: Any) -> str:
-    """The text of a status, which is released."""
-    assert status != ffi.NULL
-    text = ffi.string(API.GetErrorMessage(status)).decode()
-    API.ReleaseStatus(status)
-    return text
-
-
-def release(factory: Any) -> None:
-    import ctypes
-
-    address = ctypes.cast(ctypes.CDLL(ep.library_path()).ReleaseEpFactory, ctypes.c_void_p).value
-    assert ffi.cast("OrtStatus*(*)(OrtEpFactory*)", address)(factory) == ffi.NULL
 
 
 @pytest.fixture
@@ -58,7 +26,7 @@ def factory() -> Any:
     status, made = create_factories(BASE, Provider.name.encode())
     assert status == ffi.NULL
     yield made
-    release(made)
+    release_factory(made)
 
 
 def base_up_to(newest: int, version: bytes) -> Any:
@@ -85,7 +53,7 @@ def test_structs_state_the_version_of_the_host(newest: int, version: bytes) -> N
     status, made = create_factories(base, Provider.name.encode())
     assert status == ffi.NULL
     assert made.ort_version_supported == newest
-    release(made)
+    release_factory(made)
 
 
 @pytest.mark.parametrize(("newest", "aware"), [(27, False), (28, True)])
@@ -98,7 +66,7 @@ def test_streams_need_a_host_that_tells_kernels_theirs(newest: int, aware: bool)
     status, made = create_factories(base, Provider.name.encode())
     assert status == ffi.NULL
     assert made.IsStreamAware(made) == aware
-    release(made)
+    release_factory(made)
 
 
 def test_no_room_for_a_factory() -> None:
@@ -125,7 +93,8 @@ def test_slots_that_stock_hosts_call_unchecked_are_filled(factory: Any) -> None:
     assert "does not define create_sync_stream()" in text
     index = ffi.new("size_t*")
     text = message(factory.SelectBestModelCandidate(factory, ffi.NULL, ffi.NULL, 0, ffi.NULL, index))
-    assert "SelectBestModelCandidate is not implemented" in text
+    assert "OrtEpFactory::SelectBestModelCandidate: NotImplementedError" in text
+    assert "does not define select_best_model_candidate()" in text
 
 
 def test_more_devices_than_the_host_has_room_for(factory: Any) -> None:
@@ -149,7 +118,7 @@ def test_more_devices_than_the_host_has_room_for(factory: Any) -> None:
     text = message(made.GetSupportedDevices(made, devices, 1, out, 1, count))
     assert "gave 2 devices, the host has room for 1" in text
     assert (count[0], out[0]) == (0, ffi.NULL)
-    release(made)
+    release_factory(made)
 
 
 @pytest.mark.parametrize(
