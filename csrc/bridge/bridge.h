@@ -43,8 +43,7 @@ typedef enum BridgeFeature {
   BRIDGE_EP_CAPTURE_POLICY = 16384,
   BRIDGE_EP_RELEASE_GRAPH = 32768,
   BRIDGE_EP_RESOURCE = 65536,
-  BRIDGE_EP_MEMORY_DEVICE = 131072,
-  BRIDGE_EP_WEIGHTLESS = 262144,
+  BRIDGE_EP_WEIGHTLESS = 131072,
 } BridgeFeature;
 
 /* The same for a factory: what the class of the provider has. */
@@ -64,8 +63,7 @@ typedef enum BridgeAsk {
   BRIDGE_ASK_CAPTURE_POLICY = 3,
   BRIDGE_ASK_RELEASE_GRAPH = 4,
   BRIDGE_ASK_RESOURCE = 5,
-  BRIDGE_ASK_MEMORY_DEVICE = 6,
-  BRIDGE_ASK_WEIGHTLESS = 7,
+  BRIDGE_ASK_WEIGHTLESS = 6,
 } BridgeAsk;
 
 typedef enum BridgeProfilerFeature {

@@ -95,14 +95,6 @@ static OrtStatus* ep_get_available_resource(const OrtEp* this_ptr, OrtResourceCo
   return status;
 }
 
-/* borrows: the factory's, which outlives the provider. */
-static OrtStatus* ep_get_default_memory_device(const OrtEp* this_ptr, const OrtMemoryDevice** device) {
-  int64_t address = 0;
-  OrtStatus* status = ask(this_ptr, "OrtEp::GetDefaultMemoryDevice", BRIDGE_ASK_MEMORY_DEVICE, 0, &address);
-  *device = (const OrtMemoryDevice*)(uintptr_t)address;
-  return status;
-}
-
 void bridge_ep_fill(OrtEp* ep, uint32_t features) {
   if (features & BRIDGE_EP_PROFILER) ep->CreateProfiler = ep_create_profiler;
   if (features & BRIDGE_EP_COMPATIBILITY) ep->GetCompiledModelCompatibilityInfo = ep_get_compatibility_info;
@@ -113,5 +105,4 @@ void bridge_ep_fill(OrtEp* ep, uint32_t features) {
   if (features & BRIDGE_EP_CAPTURE_POLICY) ep->GetGraphCaptureNodeAssignmentPolicy = ep_get_capture_policy;
   if (features & BRIDGE_EP_RELEASE_GRAPH) ep->ReleaseCapturedGraph = ep_release_captured_graph;
   if (features & BRIDGE_EP_RESOURCE) ep->GetAvailableResource = ep_get_available_resource;
-  if (features & BRIDGE_EP_MEMORY_DEVICE) ep->GetDefaultMemoryDevice = ep_get_default_memory_device;
 }

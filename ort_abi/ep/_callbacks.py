@@ -199,7 +199,7 @@ def bridge_py_create_ep(
     ep.options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     ep.config = {key: value for key, value in config.items() if not key.startswith(prefix)}
     ep.devices = tuple(device_of(host.api, devices[i]) for i in range(count))
-    ep._binding = Binding(host, logger, factory)
+    ep._binding = Binding(host, logger)
     ep.__init__()  # type: ignore[misc]
     features[0] = _features(cls)
     number[0] = _objects.add(ep)

@@ -294,9 +294,8 @@ class ExecutionProvider(OptionalSlots):
 class Binding:
     """What ties a provider object to its host. Internal."""
 
-    def __init__(self, host: CData, logger: CData, factory: int) -> None:
+    def __init__(self, host: CData, logger: CData) -> None:
         self.host = host
-        self.factory = factory
         self.logger = logger
         self.support_info: CData | None = None
         self.registry: CData | None = None

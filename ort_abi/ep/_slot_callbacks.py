@@ -37,20 +37,6 @@ def _resource(ep: ExecutionProvider) -> int:
     return found
 
 
-def _memory_device(ep: ExecutionProvider) -> int:
-    found = ep.get_default_memory_device()
-    if found is None:
-        return 0
-    binding = ep._binding
-    memories = _objects.get(binding.factory, "factory").memories
-    if found not in memories:
-        raise ValueError(
-            f"{type(ep).__qualname__}.get_default_memory_device() must return one of memory_infos() or None, "
-            f"not {found!r}"
-        )
-    return int(ffi.cast("uintptr_t", binding.host.ep_api.MemoryInfo_GetMemoryDevice(memories[found])))
-
-
 def _word(kind: str, name: str) -> Callable[[ExecutionProvider, int], int]:
     def ask(ep: ExecutionProvider, argument: int) -> int:
         return number_of(kind, getattr(ep, name)(), f"{type(ep).__qualname__}.{name}()")
@@ -65,7 +51,6 @@ _ANSWERS: dict[int, Callable[[ExecutionProvider, int], Any]] = {
     lib.BRIDGE_ASK_CAPTURE_POLICY: _word("policy", "get_graph_capture_node_assignment_policy"),
     lib.BRIDGE_ASK_RELEASE_GRAPH: lambda ep, graph: ep.release_captured_graph(graph),
     lib.BRIDGE_ASK_RESOURCE: lambda ep, _: _resource(ep),
-    lib.BRIDGE_ASK_MEMORY_DEVICE: lambda ep, _: _memory_device(ep),
     lib.BRIDGE_ASK_WEIGHTLESS: _word("weightless", "get_weightless_support"),
 }
 

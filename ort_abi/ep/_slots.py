@@ -14,7 +14,6 @@ from ort_abi import _enums
 from ort_abi._lib import lib
 
 if TYPE_CHECKING:
-    from ort_abi.ep._device import MemoryInfo
     from ort_abi.ep._profiler import Profiler
     from ort_abi.ep._provider import Device
     from ort_abi.graph import Graph
@@ -115,11 +114,6 @@ class OptionalSlots:
         where the session options ask for a budget (`OrtEp::GetAvailableResource`, API 26)."""
         return None
 
-    def get_default_memory_device(self) -> MemoryInfo | None:
-        """Which of `memory_infos` kernels find their inputs and outputs in, where devices differ; None: as
-        the host thinks fit (`OrtEp::GetDefaultMemoryDevice`, API 27)."""
-        return None
-
     @classmethod
     def get_hardware_device_incompatibility_details(cls, device: Device) -> Incompatibility | None:
         """Why the provider cannot use a device; None: it can
@@ -146,7 +140,6 @@ _EP_FEATURES = {
     "get_graph_capture_node_assignment_policy": lib.BRIDGE_EP_CAPTURE_POLICY,
     "release_captured_graph": lib.BRIDGE_EP_RELEASE_GRAPH,
     "get_available_resource": lib.BRIDGE_EP_RESOURCE,
-    "get_default_memory_device": lib.BRIDGE_EP_MEMORY_DEVICE,
 }
 _FACTORY_FEATURES = {
     "validate_compiled_model_compatibility_info": lib.BRIDGE_FACTORY_COMPATIBILITY,

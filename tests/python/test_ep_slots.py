@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnxruntime
 import pytest
-from bridge_support import API, EP_API, OpenEp, message, open_ep
+from bridge_support import API, OpenEp, message, open_ep
 from ep_support import HOSTS, FuseAll, model, mul_model, open_session, registered, run_once
 from onnx import TensorProto, helper
 
@@ -59,7 +59,6 @@ EP_METHODS = {
     "get_graph_capture_node_assignment_policy": "GetGraphCaptureNodeAssignmentPolicy",
     "release_captured_graph": "ReleaseCapturedGraph",
     "get_available_resource": "GetAvailableResource",
-    "get_default_memory_device": "GetDefaultMemoryDevice",
     "on_run_start": "OnRunStart",
     "on_run_end": "OnRunEnd",
     "set_dynamic_options": "SetDynamicOptions",
@@ -156,13 +155,6 @@ WRONG: dict[str, tuple[str, str, tuple[Any, ...], Any, str]] = {
         (b"", b"Conv", 1),
         1,
         "must return a bool or None, not 1",
-    ),
-    "get_default_memory_device": (
-        "GetDefaultMemoryDevice",
-        "OrtMemoryDevice*",
-        (),
-        ep.MemoryInfo("Other"),
-        "must return one of memory_infos() or None, not MemoryInfo",
     ),
     "create_profiler": ("CreateProfiler", "OrtEpProfilerImpl*", (), 5, "or None, not 5"),
 }
@@ -455,28 +447,6 @@ def test_incompatibility_errors(host: ModuleType, method: Any, expected: str) ->
     with registered(host, cls):
         text = failure_of(incompatibility_of, host, cls)
     assert "OrtEpFactory::GetHardwareDeviceIncompatibilityDetails" in text and expected in text
-
-
-class TwoMemories(FuseAll):
-    """Offers two memories, and says which one is the default."""
-
-    name = "TwoMemoriesExecutionProvider"
-    memories = (ep.MemoryInfo("One"), ep.MemoryInfo("Two", kind="host_accessible"))
-
-    @classmethod
-    def memory_infos(cls, device: Any) -> Any:
-        return cls.memories
-
-    def get_default_memory_device(self) -> Any:
-        return self.memories[1]
-
-
-def test_a_default_memory_device() -> None:
-    with open_ep(TwoMemories) as opened:
-        device = asked(opened, "GetDefaultMemoryDevice", "const OrtMemoryDevice*")
-        assert EP_API.MemoryDevice_GetMemoryType(device) == 5
-    with open_ep(provider(get_default_memory_device=lambda self: None)) as opened:
-        assert asked(opened, "GetDefaultMemoryDevice", "const OrtMemoryDevice*") == ffi.NULL
 
 
 def test_graphics_interop() -> None:
