@@ -24,6 +24,28 @@ typedef enum BridgeConstant {
   BRIDGE_INPUT_HEADER = 4, /* numbers in front of the dimensions of one input in BridgeRun.flat */
 } BridgeConstant;
 
+/* What bridge_py_compute is to do. */
+typedef enum BridgeCompute {
+  BRIDGE_RUN = 0,
+  BRIDGE_RUN_ALONE = 1, /* another thread is in this node: keep nothing */
+  BRIDGE_LOOK = 2,      /* somebody seems to have an object of the watch */
+} BridgeCompute;
+
+/* How a run in Python ended. */
+typedef enum BridgeEnd {
+  BRIDGE_FAILED = 0,
+  BRIDGE_DONE = 1,
+  BRIDGE_WATCHED = 2, /* if nobody has an object of the watch, equal inputs may come as bridge_py_again */
+} BridgeEnd;
+
+/* What bridge_output found. */
+typedef enum BridgeFound {
+  BRIDGE_OUTPUT_FAILED = 0,
+  BRIDGE_OUTPUT_ABSENT = 1, /* nobody uses this output */
+  BRIDGE_OUTPUT_KNOWN = 2,  /* its elements are where Python has an array */
+  BRIDGE_OUTPUT_MOVED = 3,
+} BridgeFound;
+
 /* Optional callbacks that a Python provider has. */
 typedef enum BridgeFeature {
   BRIDGE_EP_KERNELS = 1,
@@ -114,6 +136,13 @@ typedef struct BridgeCall {
   char* text; /* set by bridge_fail, freed when the call ends */
 } BridgeCall;
 
+/* A Python object, and how many references it had after the run in which the watch on it began; 0: they are
+ * counted at the end of this run. */
+typedef struct BridgeWatch {
+  uintptr_t object;
+  intptr_t references;
+} BridgeWatch;
+
 /* One run of a node. Kept by the node from run to run, so that equal inputs are seen as such. */
 typedef struct BridgeRun {
   BridgeCall call;
@@ -131,18 +160,26 @@ typedef struct BridgeRun {
   size_t previous_capacity;
   int counted;     /* num_inputs and num_outputs are known */
   uint64_t packed; /* bit n: input n was packed, and counts as absent */
+  /* What Python keeps for the next run; it keeps these objects alive. */
+  BridgeWatch* watch;
+  size_t num_watched;
+  size_t watch_capacity;
+  int is_watched; /* the last run ended as BRIDGE_WATCHED, and nobody had an object */
 } BridgeRun;
 
-/* What Python wants to write into an output; dims is kept alive by Python. */
+/* What Python wants to write into an output; run and dims are kept alive by Python. */
 typedef struct BridgeOutput {
+  BridgeRun* run;
   size_t index;
   size_t bytes;
   size_t rank;
   const int64_t* dims;
   int dtype;
-  int absent;    /* out: nobody uses this output */
-  int elsewhere; /* out: it is not in CPU memory */
-  int checked;   /* the host's output has this type, and elsewhere is known: asked once */
+  int64_t known;   /* where Python has an array for it; 0: nowhere */
+  int64_t address; /* out: of its elements */
+  int absent;      /* out: nobody uses this output */
+  int elsewhere;   /* out: it is not in CPU memory */
+  int checked;     /* the host's output has this type, and elsewhere is known: asked once */
 } BridgeOutput;
 
 /* What Python says of an allocator; memory is given to the C struct. */
@@ -172,9 +209,11 @@ OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                                  size_t max_selected, size_t* num_selected, void* state);
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
-OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output);
-int64_t bridge_output(BridgeRun* run, BridgeOutput* output);
-int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source);
+OrtValue* bridge_output_value(BridgeOutput* output);
+int bridge_output(BridgeOutput* output);
+int bridge_put(BridgeOutput* output, const void* source);
+int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count);
+intptr_t bridge_references(uintptr_t object);
 uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
@@ -246,7 +285,8 @@ OrtStatus* bridge_compute_info_new(const BridgeHost* host, uint64_t id, const ch
 void bridge_compute_info_free(OrtNodeComputeInfo* info);
 
 /* run.c */
-bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same);
+bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same);
+bool bridge_run_unwatched(BridgeRun* run);
 void bridge_run_clear(BridgeRun* run);
 
 /* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/ep/_device_callbacks.py,
@@ -280,7 +320,8 @@ int bridge_py_prepack(BridgeCall* call, uint64_t kernel, const OrtValue* tensor,
                       OrtAllocator* allocator, OrtSharedPrePackedWeightCache* cache, int* packed);
 int bridge_py_set_shared(BridgeCall* call, uint64_t kernel, const void* const* buffers, const size_t* sizes,
                          size_t count, int index);
-int bridge_py_compute(uint64_t id, int same, BridgeRun* run);
+int bridge_py_compute(uint64_t id, int what, BridgeRun* run);
+int bridge_py_again(uint64_t id);
 int bridge_py_ep_sync(BridgeCall* call, uint64_t ep);
 int bridge_py_should_convert(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
                              int* answer);

@@ -44,14 +44,24 @@ static void free_node(PyNode* node, const char* slot) {
   free(node);
 }
 
-static OrtStatus* run_with(PyNode* node, BridgeRun* run, bool kept, OrtKernelContext* context,
-                           const char* slot) {
-  int same = 0;
+/* Calls Python. With the inputs of the run before, and nothing else in the way, Python needs nothing but to
+ * be told so. Returns a BridgeEnd. */
+static int run_in_python(PyNode* node, BridgeRun* run, bool same) {
+  bool again = same && run->is_watched;
+  int end = again ? bridge_py_again(node->id)
+                  : bridge_py_compute(node->id, run == &node->run ? BRIDGE_RUN : BRIDGE_RUN_ALONE, run);
+  if (end == BRIDGE_WATCHED && !bridge_run_unwatched(run))
+    end = bridge_py_compute(node->id, BRIDGE_LOOK, run);
+  run->is_watched = end == BRIDGE_WATCHED;
+  return end;
+}
+
+static OrtStatus* run_with(PyNode* node, BridgeRun* run, OrtKernelContext* context, const char* slot) {
+  bool same = false;
   run->packed = node->packed;
   run->call = bridge_call_begin(node->host, slot, node->name);
-  if (run->call.entered && bridge_run_gather(run, context, &same)) {
-    run->call.ok = bridge_py_compute(node->id, kept ? same : -1, run);
-  }
+  if (run->call.entered && bridge_run_gather(run, context, &same))
+    run->call.ok = run_in_python(node, run, same) != BRIDGE_FAILED;
   run->context = NULL;
   return bridge_call_end(&run->call);
 }
@@ -61,11 +71,11 @@ static OrtStatus* run_with(PyNode* node, BridgeRun* run, bool kept, OrtKernelCon
 static OrtStatus* compute(PyNode* node, OrtKernelContext* context, const char* slot) {
   OrtStatus* status = NULL;
   if (!atomic_flag_test_and_set(&node->busy)) {
-    status = run_with(node, &node->run, true, context, slot);
+    status = run_with(node, &node->run, context, slot);
     atomic_flag_clear(&node->busy);
   } else {
     BridgeRun run = {0};
-    status = run_with(node, &run, false, context, slot);
+    status = run_with(node, &run, context, slot);
     bridge_run_clear(&run);
   }
   return status;

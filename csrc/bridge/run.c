@@ -100,7 +100,7 @@ static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable)
 
 /* Fills in run for context. *same: all inputs have the types, shapes and addresses of the run before.
  * A failure is recorded in run->call. */
-bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, int* same) {
+bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same) {
   const OrtApi* api = run->call.host->api;
   bool cacheable = true;
   run->context = context;
@@ -131,13 +131,52 @@ void bridge_run_clear(BridgeRun* run) {
   free(run->values);
   free(run->flat);
   free(run->previous);
+  free(run->watch);
   *run = (BridgeRun){0};
 }
+
+/* ---- The watch ---- */
+
+/* Watches other objects from the end of this run on. Python holds the GIL, and keeps them alive until the
+ * next call of this, or a run that does not end as BRIDGE_WATCHED. Returns 0 without memory. */
+int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count) {
+  run->num_watched = 0;
+  if (count > run->watch_capacity) {
+    BridgeWatch* watch = realloc(run->watch, count * sizeof *watch);
+    if (!watch) return 0;
+    run->watch = watch;
+    run->watch_capacity = count;
+  }
+  for (size_t i = 0; i < count; i++) run->watch[i] = (BridgeWatch){.object = objects[i]};
+  run->num_watched = count;
+  return 1;
+}
+
+/* The reference count of a living object, as CPython has it: its first word. Python checks that at import. */
+intptr_t bridge_references(uintptr_t object) {
+  return *(const volatile intptr_t*)object;
+}
+
+/* True if nobody but Python's side of this node refers to a watched object. No GIL is needed: a thread that
+ * could change such a count would have a reference, which is what this looks for. */
+bool bridge_run_unwatched(BridgeRun* run) {
+  bool nobody = true;
+  for (size_t i = 0; i < run->num_watched; i++) {
+    BridgeWatch* watch = &run->watch[i];
+    intptr_t references = bridge_references(watch->object);
+    if (!watch->references) watch->references = references;
+    nobody = nobody && watch->references == references;
+  }
+  return nobody;
+}
+
+/* ---- Outputs ---- */
 
 /* The output with output's shape, borrowed from the host for this run; its type must be output's. NULL on
  * failure (recorded in run->call) and, with output->absent set, if nobody uses it. A dtype of 0 is filled in.
  */
-OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
+OrtValue* bridge_output_value(BridgeOutput* output) {
+  BridgeRun* run = output->run;
   const OrtApi* api = run->call.host->api;
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   OrtValue* value = NULL;
@@ -164,24 +203,27 @@ OrtValue* bridge_output_value(BridgeRun* run, BridgeOutput* output) {
   return value;
 }
 
-/* The address of the output's elements, 0 if it is absent, -1 on failure. */
-int64_t bridge_output(BridgeRun* run, BridgeOutput* output) {
+/* Finds the output's elements: a BridgeFound, and output->address. */
+int bridge_output(BridgeOutput* output) {
   void* data = NULL;
-  OrtValue* value = bridge_output_value(run, output);
-  if (!value) return output->absent ? 0 : -1;
-  if (!succeeded(run, run->call.host->api->GetTensorMutableData(value, &data))) return -1;
-  return (int64_t)(intptr_t)data;
+  OrtValue* value = bridge_output_value(output);
+  if (!value) return output->absent ? BRIDGE_OUTPUT_ABSENT : BRIDGE_OUTPUT_FAILED;
+  if (!succeeded(output->run, output->run->call.host->api->GetTensorMutableData(value, &data)))
+    return BRIDGE_OUTPUT_FAILED;
+  output->address = (int64_t)(intptr_t)data;
+  return data && output->address == output->known ? BRIDGE_OUTPUT_KNOWN : BRIDGE_OUTPUT_MOVED;
 }
 
 /* Copies output->bytes from source into the output. Returns 0 on failure. */
-int bridge_put(BridgeRun* run, BridgeOutput* output, const void* source) {
-  int64_t address = bridge_output(run, output);
-  if (address == -1) return 0;
-  if (output->elsewhere && address) {
-    bridge_fail(&run->call, ORT_NOT_IMPLEMENTED,
+int bridge_put(BridgeOutput* output, const void* source) {
+  int found = bridge_output(output);
+  if (found == BRIDGE_OUTPUT_FAILED) return 0;
+  if (found == BRIDGE_OUTPUT_ABSENT) return 1;
+  if (output->elsewhere) {
+    bridge_fail(&output->run->call, ORT_NOT_IMPLEMENTED,
                 "the output is in device memory: a Kernel can write it, through ctx.output()");
     return 0;
   }
-  if (address && output->bytes) memcpy((void*)(intptr_t)address, source, output->bytes);
+  if (output->bytes) memcpy((void*)(intptr_t)output->address, source, output->bytes);
   return 1;
 }

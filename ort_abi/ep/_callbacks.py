@@ -21,6 +21,7 @@ from typing import Any
 from ort_abi._enums import OrtMemType
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
+from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
 from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
 from ort_abi.ep._errors import forget_frames, record
@@ -45,7 +46,8 @@ __all__ = ["callback", "config_of", "device_of", "key_values_of", "text_of"]
 _HOST_SHIFT = 48  # as in csrc/bridge/node.c
 _NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "NPU"}
-_nodes: dict[int, Callable[[int, CData], int]] = {}
+_nodes: dict[int, Computation] = {}
+_again: dict[int, Callable[[], int]] = {}
 """The computations by id: `_objects` once more, without its messages, for the hot path."""
 
 
@@ -285,7 +287,7 @@ def bridge_py_compile(call: CData, number: int, graphs: CData, fused: CData, cou
         raise
 
 
-def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Callable[[int, CData], int]]:
+def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Computation]:
     fused = graph.fused_node
     assert fused is not None
     operators = sorted({node.op_type for node in graph.nodes})
@@ -324,18 +326,24 @@ def _check_captured(graph: Graph, label: str) -> None:
             raise RuntimeError(f"{label}: the host does not pass the value {name!r} that a subgraph captures")
 
 
-def _add_node(ep: ExecutionProvider, owner: Any, compute: Callable[[int, CData], int]) -> int:
+def _add_node(ep: ExecutionProvider, owner: Any, node: Computation) -> int:
+    if not ep.concurrent:
+        node = _one_at_a_time(ep._binding.lock, node)
     number = _objects.add(owner)
-    _nodes[number] = compute if ep.concurrent else _one_at_a_time(ep._binding.lock, compute)
+    _nodes[number], _again[number] = node, node.again
     return number
 
 
-def _one_at_a_time(lock: threading.Lock, compute: Callable[[int, CData], int]) -> Callable[[int, CData], int]:
-    def locked(same: int, run: CData) -> int:
+def _one_at_a_time(lock: threading.Lock, node: Computation) -> Computation:
+    def compute(what: int, run: CData) -> int:
         with lock:
-            return compute(same, run)
+            return node.compute(what, run)
 
-    return locked
+    def again() -> int:
+        with lock:
+            return node.again()
+
+    return Computation(compute, again, node.fail)
 
 
 # ---- kernels ----
@@ -415,9 +423,7 @@ def bridge_py_create_kernel(
         info._close()
 
 
-def _made_kernel(
-    spec: KernelSpec, info: KernelInfo, node: NodeInfo
-) -> tuple[Any, Callable[[int, CData], int]]:
+def _made_kernel(spec: KernelSpec, info: KernelInfo, node: NodeInfo) -> tuple[Any, Computation]:
     if isinstance(spec.make, type):
         kernel: Kernel = spec.make(info)
         return kernel, context_node(kernel.compute, node)
@@ -454,15 +460,24 @@ def bridge_py_set_shared(
 
 
 @ffi.def_extern()
-def bridge_py_compute(number: int, same: int, run: CData) -> int:
+def bridge_py_compute(number: int, what: int, run: CData) -> int:
     """Runs a node; reports its own failures."""
     try:
-        return _nodes[number](same, run)
+        return _nodes[number].compute(what, run)
     except KeyError:
         error = LookupError(f"there is no node with id {number} (released, or never made)")
         return record(ffi.addressof(run, "call"), error)
     except BaseException as error:
         return record(ffi.addressof(run, "call"), error)
+
+
+@ffi.def_extern()
+def bridge_py_again(number: int) -> int:
+    """The same with the inputs of the run before: a computation knows its run."""
+    try:
+        return _again[number]()
+    except BaseException as error:
+        return _nodes[number].fail(error) if number in _nodes else 0
 
 
 @callback
@@ -502,6 +517,7 @@ _CLOSABLE = (ExecutionProvider, Kernel, Allocator, DataTransfer, SyncStream, Syn
 
 def _release(number: int) -> None:
     _nodes.pop(number, None)
+    _again.pop(number, None)
     item = _objects.remove(number)
     if isinstance(item, Factory):
         item.close()

@@ -1,13 +1,14 @@
 """The hot path: one run of one node.
 
 The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They
-become arrays over the host's memory, kept from run to run: if the C side says that nothing has changed, the
-arrays of the last run are used again and no array is made.
+become arrays over the host's memory, kept from run to run: if nothing has changed, the C side calls the
+node's `again`, which uses the arrays of the last run, and no array is made.
 
 Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts
 are compared with what they were: an array that somebody kept gets a private copy of its elements in its
 place; a kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says
-so. See docs/decisions/0006-views-of-host-memory.md.
+so. After a run with new arrays Python looks; after `again` the C side, which knows by then where the counts
+are (`bridge_watch`). See docs/decisions/0006-views-of-host-memory.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +29,47 @@ from ort_abi.ep import _objects
 from ort_abi.ep._device import DeviceTensor, SyncStream, memory_device
 from ort_abi.ep._errors import failed_call, forget_frames, record
 
-__all__ = ["KernelContext", "NodeInfo", "array_node", "context_node"]
+__all__ = ["KernelContext", "Node", "NodeInfo", "array_node", "context_node"]
 
 Array = NDArray[Any]
-Compute = Callable[[int, CData], int]
 
 _HEADER: int = lib.BRIDGE_INPUT_HEADER
 _NOT_A_TENSOR = -1
 _ADDRESS_MASK = 2**64 - 1
 _from_buffer = ffi.from_buffer
 _put = lib.bridge_put
-_bridge_output = lib.bridge_output
+_watch: CData = lib.bridge_watch
+_find_output = lib.bridge_output
+_KNOWN: int = lib.BRIDGE_OUTPUT_KNOWN
+_RUN: int = lib.BRIDGE_RUN
+_ALONE: int = lib.BRIDGE_RUN_ALONE
+_LOOK: int = lib.BRIDGE_LOOK
+_FAILED: int = lib.BRIDGE_FAILED
+_DONE: int = lib.BRIDGE_DONE
+_WATCHED: int = lib.BRIDGE_WATCHED
 _ndarray = np.ndarray
+
+
+def _can_watch() -> bool:
+    """True if C finds the reference count of an object where CPython has it."""
+    probe = object()
+    before = lib.bridge_references(id(probe))
+    more = [probe, probe]
+    return bool(lib.bridge_references(id(probe)) - before == len(more))
+
+
+_CAN_WATCH = _can_watch()
+
+
+class Node(NamedTuple):
+    """What C calls, under the node's id."""
+
+    compute: Callable[[int, CData], int]
+    """`bridge_py_compute`: what to do (`BridgeCompute`), and the `BridgeRun`."""
+    again: Callable[[], int]
+    """`bridge_py_again`: the run before ended as BRIDGE_WATCHED, and this one has its inputs."""
+    fail: Callable[[BaseException], int]
+    """Notes what escaped from `again`."""
 
 
 class NodeInfo:
@@ -76,7 +106,10 @@ class _Views:
         self.outer = tuple(outer)
         self.cacheable = cacheable
         self._indices = [index for index, root in enumerate(roots) if root is not None]
-        self.watched = [outer[index] for index in self._indices] + [roots[index] for index in self._indices]
+        self.watched: list[Any] = [outer[index] for index in self._indices]
+        self.watched += [roots[index] for index in self._indices]
+        if self._indices:
+            self.watched.append(self.outer)
         self.expected: list[int] = []
 
     def close(self) -> None:
@@ -90,12 +123,17 @@ class _Views:
         Later counts (taken the same way) that differ mean that somebody has an array or a view of one."""
         self.expected = [*map(getrefcount, self.watched)]
 
+    def kept(self) -> bool:
+        """True if somebody seems to have one of the arrays, a view of one, or the tuple of all."""
+        return [*map(getrefcount, self.watched)] != self.expected
+
     def revoke(self) -> list[int]:
         """Gives kept arrays their own memory; the indices of those that views were kept of."""
         gc.collect()  # a cycle is no intention to keep
         half = len(self._indices)
         counts = [*map(getrefcount, self.watched)]
-        detached = [counts[i] > self.expected[i] for i in range(half)]
+        tuple_is_kept = counts[-1] > self.expected[-1]
+        detached = [tuple_is_kept or counts[i] > self.expected[i] for i in range(half)]
         for index, yes in zip(self._indices, detached, strict=True):
             if yes:
                 _detach(self.outer[index])
@@ -170,7 +208,18 @@ def _named(names: Sequence[str], index: int) -> str:
 class _Output:
     """One output: the C side's description of what is written, kept while shape and type stay the same."""
 
-    __slots__ = ("_dims", "c", "dtype", "element_type", "flat", "label", "packed", "shape", "wanted")
+    __slots__ = (
+        "_dims",
+        "c",
+        "dtype",
+        "element_type",
+        "flat",
+        "label",
+        "packed",
+        "shape",
+        "wanted",
+        "written",
+    )
 
     def __init__(self, info: NodeInfo, index: int) -> None:
         self.c = ffi.new("BridgeOutput*", {"index": index})
@@ -180,21 +229,27 @@ class _Output:
         self.element_type = info.output_types[index] if index < len(info.output_types) else 0
         self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
         self.packed = self.flat = False
+        self.written: _Written | None = None
         self._dims: CData = None
+
+    def _describe_shape(self, shape: tuple[int, ...]) -> None:
+        self._dims = ffi.new("int64_t[]", shape)
+        self.c.dims, self.c.rank, self.c.checked = self._dims, len(shape), 0
+        if self.written is not None:  # not about this shape any more
+            self.written.shape = None
 
     def describe(self, shape: tuple[int, ...], element_type: int) -> None:
         """Sets what `c` says."""
-        self._dims = ffi.new("int64_t[]", shape)
+        self._describe_shape(shape)
         self.shape = shape
         self.element_type = element_type
         self.dtype = dtypes.from_onnx(element_type)
         self.packed = dtypes.is_packed(element_type)
         self.flat = not self.packed and element_type != dtypes.STRING
-        c = self.c
-        c.dims, c.rank, c.dtype, c.checked = self._dims, len(shape), element_type, 0
-        c.bytes = dtypes.bytes_for(element_type, math.prod(shape))
+        self.c.dtype = element_type
+        self.c.bytes = dtypes.bytes_for(element_type, math.prod(shape))
 
-    def put(self, run: CData, value: Any) -> None:
+    def put(self, value: Any) -> None:
         """Copies an array into the host's output."""
         array = value if type(value) is _ndarray else self._as_array(value)
         if array.dtype is not self.dtype or array.shape != self.shape:
@@ -205,12 +260,12 @@ class _Output:
             except (BufferError, TypeError, ValueError):  # not contiguous, or a dtype without a buffer format
                 data = _from_buffer(self._bytes(array))
         elif self.element_type == dtypes.STRING:
-            self._put_strings(run, array)
+            self._put_strings(array)
             return
         else:
             data = _from_buffer(self._bytes(array))
-        if not _put(run, self.c, data):
-            raise self.failure(run)
+        if not _put(self.c, data):
+            raise self.failure()
 
     def _as_array(self, value: Any) -> Array:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
@@ -230,96 +285,139 @@ class _Output:
         array = np.ascontiguousarray(array, dtypes.from_onnx(self.element_type))
         return array.reshape(-1).view(np.uint8)
 
-    def _put_strings(self, run: CData, array: Array) -> None:
-        value = lib.bridge_output_value(run, self.c)
+    def _put_strings(self, array: Array) -> None:
+        value = lib.bridge_output_value(self.c)
         if value != ffi.NULL:
-            fill_strings(run.call.host.api, value, array.reshape(-1).tolist())
+            fill_strings(self.c.run.call.host.api, value, array.reshape(-1).tolist())
         elif not self.c.absent:
-            raise self.failure(run)
+            raise self.failure()
 
-    def failure(self, run: CData) -> Exception:
+    def failure(self) -> Exception:
         """The exception for a bridge function that failed for this output."""
-        error = failed_call(run.call)
+        error = failed_call(self.c.run.call)
         return type(error)(f"{self.label}: {error.message}")
 
-    def view(self, run: CData, shape: tuple[int, ...]) -> tuple[int, Any, Array | None]:
+    def view(self, shape: tuple[int, ...]) -> tuple[int, Any, Array | None]:
         """The address of the host's memory for the output, an array over it, and the array's root. Private
         memory for strings, packed types and an absent output; `put` writes it after the kernel. For memory of
         a device a `DeviceTensor`, without a root."""
         if not self.element_type or shape != self.shape:
             self.shape = None  # what c says is not complete
-            self._dims = ffi.new("int64_t[]", shape)
-            self.c.dims, self.c.rank, self.c.checked = self._dims, len(shape), 0
-            if lib.bridge_output_value(run, self.c) == ffi.NULL and not self.c.absent:
-                raise self.failure(run)
+            self._describe_shape(shape)
+            if lib.bridge_output_value(self.c) == ffi.NULL and not self.c.absent:
+                raise self.failure()
             self.describe(shape, self.c.dtype or 1)
         if self.element_type == dtypes.STRING or (self.packed and not self.c.elsewhere):
             return 0, np.empty(shape, self.dtype), None
-        address = lib.bridge_output(run, self.c)
-        if address == -1:
-            raise self.failure(run)
+        if _find_output(self.c) == lib.BRIDGE_OUTPUT_FAILED:
+            raise self.failure()
+        address = 0 if self.c.absent else self.c.address
         if self.c.elsewhere and not self.c.absent:
-            value = lib.bridge_output_value(run, self.c)
-            return address, _on_device(run, value, address, self.element_type, shape, writeable=True), None
+            value = lib.bridge_output_value(self.c)
+            device = _on_device(self.c.run, value, address, self.element_type, shape, writeable=True)
+            return address, device, None
         if not address:
             return 0, np.empty(shape, self.dtype), None
         return address, *_view(address, self.element_type, shape, writeable=True)
 
 
-def array_node(function: Callable[..., Any], info: NodeInfo) -> Compute:
+def array_node(function: Callable[..., Any], info: NodeInfo, watching: bool = True) -> Node:
     """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a
     sequence."""
     outputs = [_Output(info, index) for index in range(len(info.output_names))]
     first: CData = outputs[0].c if outputs else ffi.NULL
-    cached: _Views | None = None
+    run: CData = ffi.NULL
+    views: Any = None  # of the inputs of this run, and from BRIDGE_WATCHED on those of the next
+    is_new = False  # the views are
     # An only output that comes as it came before takes a short way.
     shape: tuple[int, ...] | None = None
     dtype: np.dtype[Any] | None = None
 
-    def compute(same: int, run: CData) -> int:
-        nonlocal cached, shape, dtype
-        if same < 0:  # another thread is in this node: nothing can be shared with it
-            return array_node(function, info)(0, run)
-        views = cached if same else None
-        cached = None
+    def again() -> int:
+        nonlocal shape, dtype
+        ok = _WATCHED
         result: Any = None
         data: Any = None
-        ok = 1
         try:
-            if views is None:
-                views = _read_inputs(run, info)
-                views.start()
             result = function(*views.outer)
             if type(result) is _ndarray and result.dtype is dtype and result.shape == shape:
                 try:
                     data = _from_buffer(result)
                 except (BufferError, TypeError, ValueError):  # not contiguous
-                    outputs[0].put(run, result)
+                    outputs[0].put(result)
                 else:
-                    if not _put(run, first, data):
-                        raise outputs[0].failure(run)
+                    if not _put(first, data):
+                        raise outputs[0].failure()
             else:
                 shape = None
-                _put_all(run, outputs, result)
+                _put_all(outputs, result)
                 if len(outputs) == 1 and outputs[0].flat:
                     shape, dtype = outputs[0].shape, outputs[0].dtype
         except BaseException as error:
-            ok = record(ffi.addressof(run, "call"), error, info.label)
-            forget_frames(error)
-        data = result = None
-        if views is not None:
-            if not views.cacheable:
-                views.close()
-            if [*map(getrefcount, views.watched)] != views.expected:
-                ok = _revoke(run, views, info, ok)
-            elif ok and views.cacheable:
-                cached = views
+            ok = fail(error)
+        if is_new or not ok:
+            data = result = None
+            return end(_DONE if ok else _FAILED, watching)
         return ok
 
-    return compute
+    def end(ok: int, watch: bool) -> int:
+        nonlocal views, is_new
+        is_new = False
+        ok = _end(run, views, info, ok, watch, ())
+        if ok != _WATCHED:
+            views = None
+        return ok
+
+    def fail(error: BaseException) -> int:
+        return _failed(run, error, info)
+
+    def compute(what: int, now: CData) -> int:
+        nonlocal run, views, is_new
+        if what == _ALONE:  # nothing can be shared with the other thread
+            return array_node(function, info, watching=False).compute(_RUN, now)
+        if what == _LOOK:
+            return end(_DONE, watch=False)
+        run = _bound(run, now, outputs)
+        views = None
+        try:
+            views = _read_inputs(now, info)
+            views.start()
+        except BaseException as error:
+            return fail(error)
+        is_new = True
+        return again()
+
+    return Node(compute, again, fail)
 
 
-def _put_all(run: CData, outputs: list[_Output], result: Any) -> None:
+def _bound(before: CData, now: CData, outputs: Sequence[_Output]) -> CData:
+    """`now`, which the outputs are then those of."""
+    if before != now:
+        for output in outputs:
+            output.c.run = now
+    return now
+
+
+def _failed(run: CData, error: BaseException, info: NodeInfo) -> int:
+    record(ffi.addressof(run, "call"), error, info.label)
+    forget_frames(error)
+    return _FAILED
+
+
+def _end(run: CData, views: _Views, info: NodeInfo, ok: int, watch: bool, written: Sequence[_Views]) -> int:
+    """After a run with new arrays, or one that failed: deals with inputs that somebody kept. The result is
+    BRIDGE_WATCHED if C is to watch all arrays from now on."""
+    if not views.cacheable:
+        views.close()
+    if views.kept():
+        return _revoke(run, views, info, ok)
+    if not (ok and watch and views.cacheable and _CAN_WATCH):
+        return ok
+    objects = [id(item) for group in (views, *written) for item in group.watched]
+    return _WATCHED if _watch(run, objects, len(objects)) else ok
+
+
+def _put_all(outputs: list[_Output], result: Any) -> None:
     count = len(outputs)
     if count == 1 and not isinstance(result, (tuple, list)):
         result = (result,)
@@ -329,7 +427,7 @@ def _put_all(run: CData, outputs: list[_Output], result: Any) -> None:
         raise TypeError(f"there must be {count} outputs, not {len(result)}")
     for output, value in zip(outputs, result, strict=True):
         if value is not None or output.wanted:
-            output.put(run, value)
+            output.put(value)
 
 
 def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | None = None) -> int:
@@ -353,12 +451,11 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
 class _Written:
     """An output of the last run: an array over the host's memory, good for as long as that is the same."""
 
-    __slots__ = ("address", "array", "c", "others", "output", "shape", "views")
+    __slots__ = ("array", "c", "others", "shape", "views")
 
     def __init__(self, index: int, output: _Output, address: int, array: Array, root: Array | None) -> None:
-        self.address = address
-        self.output = output
         self.c = output.c
+        self.c.known = address
         self.shape = output.shape
         self.others = ~(1 << index)
         self.views = _Views([array], [root])
@@ -370,7 +467,7 @@ class KernelContext:
     `compute`."""
 
     __slots__ = (
-        "_fresh",
+        "_is_new",
         "_outputs",
         "_private",
         "_run",
@@ -389,7 +486,7 @@ class KernelContext:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
         self._views: dict[int, _Written] = {}  # of the last run, by output
-        self._fresh = False  # `_views` has something new
+        self._is_new = False  # the inputs are, or something in `_views`
         self._private: dict[int, Array] = {}  # what is copied into the host's outputs after compute()
         self._tensors: list[DeviceTensor] = []  # outputs on a device
         self._wanted = sum(1 << index for index, output in enumerate(self._outputs) if output.wanted)
@@ -424,27 +521,19 @@ class KernelContext:
 
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """
-        run = self._run
-        entry = self._views.get(index)
-        if (
-            entry is not None
-            and shape == entry.shape
-            and entry.shape is entry.output.shape  # what c says is still about this shape
-            and run is not None
-        ):
-            found = _bridge_output(run, entry.c)
-            if found == entry.address:
-                self._unwritten &= entry.others
-                return entry.array
-            if found == -1:
-                raise self._outputs[index].failure(run)
-        if run is None or not 0 <= index < len(self._outputs):
+        if self._run is not None and (written := self._views.get(index)) is not None:
+            if type(shape) is not tuple:
+                shape = tuple(map(int, shape))
+            if shape == written.shape and _find_output(written.c) == _KNOWN:
+                self._unwritten &= written.others
+                return written.array
+        if self._run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
-        return self._new_output(run, index, shape if type(shape) is tuple else tuple(map(int, shape)))
+        return self._new_output(index, shape if type(shape) is tuple else tuple(map(int, shape)))
 
-    def _new_output(self, run: CData, index: int, shape: tuple[int, ...]) -> Any:
+    def _new_output(self, index: int, shape: tuple[int, ...]) -> Any:
         output = self._outputs[index]
-        address, array, root = output.view(run, shape)
+        address, array, root = output.view(shape)
         self._unwritten &= ~(1 << index)
         if type(array) is DeviceTensor:
             self._tensors.append(array)
@@ -453,18 +542,17 @@ class KernelContext:
             if not output.c.absent:
                 self._private[index] = array
             return array
-        self._fresh = True
-        written = self._views[index] = _Written(index, output, address, array, root)
+        self._is_new = True
+        written = self._views[index] = output.written = _Written(index, output, address, array, root)
         del array, root
         written.views.start()
         return written.array
 
     def set_output(self, index: int, value: Any) -> None:
         """Copies an array into an output."""
-        run = self._run
-        if run is None or not 0 <= index < len(self._outputs):
+        if self._run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
-        self._outputs[index].put(run, value)
+        self._outputs[index].put(value)
         self._unwritten &= ~(1 << index)
         self._private.pop(index, None)
 
@@ -473,82 +561,86 @@ class KernelContext:
             return RuntimeError("a kernel's context is valid only during compute()")
         return IndexError(f"output {index} of a node with {len(self._outputs)} outputs")
 
-    def _finish(self, run: CData) -> None:
+    def _finish(self) -> None:
         """What is left to do after compute() has done well."""
         for index, array in self._private.items():
-            self._outputs[index].put(run, array)
+            self._outputs[index].put(array)
         if self._unwritten:
             index = self._unwritten.bit_length() - 1
             raise RuntimeError(f"{self._outputs[index].label} was not written")
 
-    def _watched(self) -> list[Array | None]:
-        return [array for written in self._views.values() for array in written.views.watched]
+    def _close_tensors(self) -> None:
+        for tensor in self._tensors:
+            tensor._close()
+        self._tensors.clear()
 
     def _kept_outputs(self) -> list[tuple[int, _Written]]:
         """The outputs that somebody still has; they are not used again."""
         kept: list[tuple[int, _Written]] = []
         for index, written in self._views.items():
-            if [*map(getrefcount, written.views.watched)] != written.views.expected:
+            if written.views.kept():
                 kept.append((index, written))
         for index, _ in kept:
             del self._views[index]
         return kept
 
 
-def context_node(function: Callable[[KernelContext], Any], info: NodeInfo) -> Compute:
+def context_node(function: Callable[[KernelContext], Any], info: NodeInfo, watching: bool = True) -> Node:
     """A node that calls `function(context)`."""
     context = KernelContext(info)
     wanted, private, tensors = context._wanted, context._private, context._tensors
-    cached: _Views | None = None
-    # All arrays of a run like the one before, outputs too: looked at once.
-    watched: list[Array | None] = []
-    expected: list[int] = []
+    run: CData = ffi.NULL
+    views: Any = None  # of the inputs of this run, and from BRIDGE_WATCHED on those of the next
 
-    def compute(same: int, run: CData) -> int:
-        nonlocal cached, watched, expected
-        if same < 0:  # another thread is in this node: nothing can be shared with it
-            return context_node(function, info)(0, run)
-        views = cached if same else None
-        cached = None
-        ok = 1
+    def again() -> int:
+        context._run, context.inputs, context._unwritten = run, views.outer, wanted
+        ok = _WATCHED
         try:
-            if views is None:
-                watched = []
-                views = _read_inputs(run, info)
-                views.start()
-            context._run, context.inputs, context._unwritten = run, views.outer, wanted
             if (returned := function(context)) is not None:
                 raise TypeError(
                     f"compute() must return None and write its outputs, not return {type(returned)}"
                 )
             if context._unwritten or private:
-                context._finish(run)
+                context._finish()
         except BaseException as error:
-            ok = record(ffi.addressof(run, "call"), error, info.label)
-            forget_frames(error)
+            ok = fail(error)
+            context._is_new = True
         context._run, context.inputs = None, ()
         if private:
             private.clear()
         if tensors:
-            for tensor in tensors:
-                tensor._close()
-            tensors.clear()
-        if watched and not context._fresh and [*map(getrefcount, watched)] == expected:
-            cached = views if ok else None
-            return ok
-        watched = []
-        context._fresh = False
-        for index, written in context._kept_outputs():
-            ok = _revoke(run, written.views, info, ok, index)
-        if views is not None:
-            if not views.cacheable:
-                views.close()
-            if [*map(getrefcount, views.watched)] != views.expected:
-                ok = _revoke(run, views, info, ok)
-            elif ok and views.cacheable:
-                cached = views
-                watched = [*views.watched, *context._watched()]
-                expected = [*map(getrefcount, watched)]
+            context._close_tensors()
+        if context._is_new:
+            return end(_DONE if ok else _FAILED, watching)
         return ok
 
-    return compute
+    def end(ok: int, watch: bool) -> int:
+        nonlocal views
+        context._is_new = False
+        for index, written in context._kept_outputs():
+            ok = _revoke(run, written.views, info, ok, index)
+        ok = _end(run, views, info, ok, watch, [written.views for written in context._views.values()])
+        if ok != _WATCHED:
+            views = None
+        return ok
+
+    def fail(error: BaseException) -> int:
+        return _failed(run, error, info)
+
+    def compute(what: int, now: CData) -> int:
+        nonlocal run, views
+        if what == _ALONE:  # nothing can be shared with the other thread
+            return context_node(function, info, watching=False).compute(_RUN, now)
+        if what == _LOOK:
+            return end(_DONE, watch=False)
+        run = _bound(run, now, context._outputs)
+        views = None
+        try:
+            views = _read_inputs(now, info)
+            views.start()
+        except BaseException as error:
+            return fail(error)
+        context._is_new = True
+        return again()
+
+    return Node(compute, again, fail)

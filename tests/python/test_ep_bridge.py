@@ -166,6 +166,7 @@ def test_a_stale_id_fails_in_compute() -> None:
     run = ffi.new("BridgeRun*")
     assert ffi.addressof(lib, "bridge_py_compute")(10**9, 0, run) == 0
     assert "LookupError: there is no node with id 1000000000" in ffi.string(run.call.text).decode()
+    assert ffi.addressof(lib, "bridge_py_again")(10**9) == 0
 
 
 def test_a_callback_that_was_never_attached_is_an_error() -> None:

@@ -11,6 +11,8 @@ import pytest
 from ep_support import FuseAll, mul_model, open_session, registered, run_once
 
 from ort_abi import ep
+from ort_abi._lib import lib
+from ort_abi.ep import _compute
 
 A = np.array([1, 2, 3], np.float32)
 B = np.array([4, 5, 6], np.float32)
@@ -83,6 +85,29 @@ def test_kept_array_becomes_a_private_copy(host: ModuleType) -> None:
     assert all(array.__array_interface__["data"][0] != feed.__array_interface__["data"][0] for array in kept)
     np.testing.assert_array_equal(kept[0], A)
     np.testing.assert_array_equal(kept[1], A * 2)
+
+
+def test_kept_tuple_of_inputs_has_private_copies(host: ModuleType) -> None:
+    kept = []
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        if ctx.inputs[0][0] > 1:  # not in the first runs: the arrays are those of runs before
+            kept.append(ctx.inputs)
+        np.multiply(*ctx.inputs, out=ctx.output(0, ctx.inputs[0].shape))
+
+    cls = kernel_provider(compute)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model())
+        feed = {"a": A.copy(), "b": B.copy()}
+        for scale in (1, 1, 1, 2, 3):
+            feed["a"][:] = A * scale
+            np.testing.assert_array_equal(session.run(None, feed)[0], A * scale * B)
+        feed["a"][:] = feed["b"][:] = 0
+        del session
+    assert len(kept) == 2
+    for arrays, scale in zip(kept, (2, 3), strict=True):
+        np.testing.assert_array_equal(arrays[0], A * scale)
+        np.testing.assert_array_equal(arrays[1], B)
 
 
 def test_kept_view_of_an_input_is_an_error_that_names_it(host: ModuleType) -> None:
@@ -184,6 +209,122 @@ def test_kept_output_becomes_a_private_copy(host: ModuleType) -> None:
     outputs[0][:] = 0
     assert kept[0].flags.owndata or kept[0].base is not None
     np.testing.assert_array_equal(kept[0], A * B)
+
+
+def _runs(host: ModuleType, cls: type[ep.ExecutionProvider], scales: list[int]) -> list[str]:
+    """Runs with the same memory again and again: "" where the result was right, else the error."""
+    results = []
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model())
+        feed = {"a": A.copy(), "b": B.copy()}
+        y = np.empty(3, np.float32)
+        binding = session.io_binding()
+        for name, array in feed.items():
+            binding.bind_input(name, "cpu", 0, np.float32, [3], array.ctypes.data)
+        binding.bind_output("y", "cpu", 0, np.float32, [3], y.ctypes.data)
+        for scale in scales:
+            feed["a"][:] = A * scale
+            try:
+                session.run_with_iobinding(binding)
+                np.testing.assert_array_equal(y, A * scale * B)
+                results.append("")
+            except Exception as error:
+                results.append(str(error))
+        feed["a"][:] = feed["b"][:] = y[:] = 0
+        del binding, session
+    return results
+
+
+LATE = [1, 1, 1, 2, 1, 3, 1, 1]
+"""In the runs with 2 and 3 something is kept: in the others nothing, so that they use the arrays before."""
+
+
+@pytest.mark.parametrize("watch", [True, False])
+def test_arrays_kept_in_a_late_run_become_private_copies(
+    host: ModuleType, watch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compute, "_CAN_WATCH", watch)
+    kept: list[Any] = []
+    made = []
+
+    def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        made.append(id(a))
+        if a[0] > 1:
+            kept.append((a, b))
+        return a * b
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        out = ctx.output(0, [3])
+        np.multiply(*ctx.inputs, out=out)
+        made.append(id(ctx.inputs))
+        if out[0] > B[0]:
+            kept.append((*ctx.inputs, out))
+
+    for cls in (provider(function), kernel_provider(compute)):
+        assert _runs(host, cls, LATE) == [""] * len(LATE)
+        assert not watch or made[0] == made[1] == made[2]  # not a test of new arrays only
+        assert len(kept) == 2
+        for (a, b, *outputs), scale in zip(kept, (2, 3), strict=True):
+            np.testing.assert_array_equal(a, A * scale)
+            np.testing.assert_array_equal(b, B)
+            for out in outputs:
+                np.testing.assert_array_equal(out, A * scale * B)
+        kept.clear()
+        made.clear()
+
+
+@pytest.mark.parametrize("watch", [True, False])
+@pytest.mark.parametrize("what", ["function", "input 1", "output 0"])
+def test_views_kept_in_a_late_run_are_errors(
+    host: ModuleType, what: str, watch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compute, "_CAN_WATCH", watch)
+    kept: list[Any] = []
+
+    def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if a[0] > 1:
+            kept.append(b[1:])
+        return a * b
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        a, b = ctx.inputs
+        out = ctx.output(0, a.shape)
+        np.multiply(a, b, out=out)
+        if a[0] > 1:
+            kept.append((out if what == "output 0" else b)[1:])
+
+    errors = _runs(host, provider(function) if what == "function" else kernel_provider(compute), LATE)
+    bad = [error for error, scale in zip(errors, LATE, strict=True) if scale > 1]
+    assert [bool(error) for error in errors] == [scale > 1 for scale in LATE]
+    which = "output 0 ('y')" if what == "output 0" else "input 1 ('b')"
+    assert all(f"a view of {which} was kept after the run" in error for error in bad)
+
+
+def test_an_exception_in_a_late_run_is_an_error_of_that_run(host: ModuleType) -> None:
+    def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if a[0] > 1:
+            raise ValueError(f"no {a[0]:.0f}")
+        return a * b
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        np.multiply(*ctx.inputs, out=ctx.output(0, (3,)))
+        function(*ctx.inputs)
+
+    for cls in (provider(function), kernel_provider(compute)):
+        errors = _runs(host, cls, LATE)
+        assert [bool(error) for error in errors] == [scale > 1 for scale in LATE]
+        assert "ValueError: no 2" in errors[3]
+        assert "ValueError: no 3" in errors[5]
+
+
+def test_reference_counts_are_where_c_looks() -> None:
+    """Without that, every run would be a slow one."""
+    assert _compute._CAN_WATCH
+    probe = [object()]
+    before = lib.bridge_references(id(probe[0]))
+    probe *= 5
+    after = lib.bridge_references(id(probe[0]))
+    assert after == before + 4
 
 
 def test_output_and_set_output_in_turns(host: ModuleType) -> None:
