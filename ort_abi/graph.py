@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 from ort_abi._tensor import copy_tensor
+from ort_abi.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import onnx
@@ -250,7 +251,10 @@ class OpAttr(_Object):
     @cached_property
     def type(self) -> int:
         """The kind, an `OrtOpAttrType` (`OpAttr_GetType`); 0 for kinds that the ABI cannot carry."""
-        return int(self._get("OpAttr_GetType", "OrtOpAttrType*"))
+        try:
+            return int(self._get("OpAttr_GetType", "OrtOpAttrType*"))
+        except InvalidArgument:
+            return 0
 
     @cached_property
     def value(self) -> Any:
@@ -379,8 +383,11 @@ class Node(_Object):
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """The attributes' values by name; see `OpAttr.value`. Graphs are there and in `subgraphs`."""
-        return {name: attr.value for name, attr in self.op_attributes.items()} | self.subgraphs
+        """The attributes' values by name; see `OpAttr.value`. Graphs are there and in `subgraphs`. Kinds that
+        the ABI cannot carry are in `op_attributes` only."""
+        return {
+            name: attr.value for name, attr in self.op_attributes.items() if attr.type != 0
+        } | self.subgraphs
 
     @cached_property
     def subgraphs(self) -> dict[str, Graph]:
@@ -476,7 +483,8 @@ class Graph(_Object):
     def to_model_proto(self) -> onnx.ModelProto:
         """The graph with all its constants as an `onnx.ModelProto` of its own. Needs the package `onnx`.
 
-        Raises TypeError for what the ABI cannot carry (attributes that are types, sparse tensors).
+        Raises TypeError for what the ABI cannot carry: attributes that are types, sparse tensors, or lists of
+        tensors or graphs.
         """
         from ort_abi._onnx_export import model_from_graph
 

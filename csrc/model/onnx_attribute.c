@@ -117,6 +117,15 @@ static OrtStatus* read_list_part(Arena* arena, const WireField* part, OrtOpAttr*
   return check_wire(&elements, "attribute", out->name);
 }
 
+/* One element of a list of tensors, graphs or types. The ABI tells that there is such a list, and nothing of
+ * what is in it: that is only checked. */
+static OrtStatus* check_message(const WireField* part, const OrtOpAttr* out) {
+  Wire wire = wire_of_field(part);
+  WireField inner;
+  while (wire_next(&wire, &inner)) continue;
+  return check_wire(&wire, "attribute", out->name);
+}
+
 /* TENSOR and SPARSE_TENSOR. */
 static OrtStatus* read_tensor_member(Reader* reader, const WireField* part, OrtOpAttr* out) {
   TensorResult result = {0};
@@ -127,8 +136,8 @@ static OrtStatus* read_tensor_member(Reader* reader, const WireField* part, OrtO
   return NULL;
 }
 
-/* One occurrence of a single-valued member; the last one counts. */
-static OrtStatus* read_single(Reader* reader, const WireField* part, OrtNode* node, OrtOpAttr* out) {
+/* One occurrence of the member. Of a single value the last one counts. */
+static OrtStatus* read_member(Reader* reader, const WireField* part, OrtNode* node, OrtOpAttr* out) {
   uint32_t bits = (uint32_t)part->value;
   switch (part->tag) {
     case WIRE_TAG(ATTR_F, WIRE_FIXED32):
@@ -150,6 +159,11 @@ static OrtStatus* read_single(Reader* reader, const WireField* part, OrtNode* no
       return read_graph(reader, part, node, &out->graph);
     case WIRE_TAG(ATTR_TP, WIRE_BYTES):
       return read_type(reader, part, out->name, &out->type_proto);
+    case WIRE_TAG(ATTR_TENSORS, WIRE_BYTES):
+    case WIRE_TAG(ATTR_GRAPHS, WIRE_BYTES):
+    case WIRE_TAG(ATTR_SPARSE_TENSORS, WIRE_BYTES):
+    case WIRE_TAG(ATTR_TYPE_PROTOS, WIRE_BYTES):
+      return check_message(part, out);
     default:
       return NULL;
   }
@@ -162,17 +176,13 @@ static OrtStatus* read_attribute_value(Reader* reader, const WireField* field, O
   uint32_t member = kinds[out->onnx_type].member;
   bool is_list =
       out->type == ORT_OP_ATTR_INTS || out->type == ORT_OP_ATTR_FLOATS || out->type == ORT_OP_ATTR_STRINGS;
-  if (member == ATTR_TENSORS || member == ATTR_GRAPHS || member == ATTR_SPARSE_TENSORS ||
-      member == ATTR_TYPE_PROTOS)
-    return status_new(ORT_NOT_IMPLEMENTED,
-                      "attribute '%s' is a list of tensors, graphs or types: nothing can read it", out->name);
   if (is_list) TRY(allocate_list(arena, field, out));
   if (out->type == ORT_OP_ATTR_STRING) out->s = (char*)"";
   Wire wire = wire_of_field(field);
   WireField part;
   while (wire_next(&wire, &part)) {
     if (part.tag >> 3 != member) continue;
-    TRY(is_list ? read_list_part(arena, &part, out) : read_single(reader, &part, node, out));
+    TRY(is_list ? read_list_part(arena, &part, out) : read_member(reader, &part, node, out));
   }
   bool is_tensor = member == ATTR_T || member == ATTR_SPARSE_TENSOR;
   if ((is_tensor && out->tensor == NULL) || (member == ATTR_G && out->graph == NULL))

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper
 
+from tests.differential import expected_model as expected
 from tests.fuzz.mutate import BYTES, VARINT, Field, serialize
 from tests.support.native_model import NativeHost, NativeModel, OrtError
 
@@ -451,10 +452,85 @@ def test_tensors_of_another_size_than_their_shape_are_refused(read: Read) -> Non
         refused(read, proto, INVALID_GRAPH, "initializer 'w'", part)
 
 
-def test_lists_of_tensors_or_graphs_are_refused(read: Read) -> None:
-    node = helper.make_node("Own", ["x"], ["y"], "n", domain="own")
-    node.attribute.append(AttributeProto(name="many", type=AttributeProto.TENSORS, tensors=[weight("t")]))
-    refused(read, model([node], ["x"], ["y"]), NOT_IMPLEMENTED, "'n' (Own)", "'many'")
+def list_attributes() -> list[AttributeProto]:
+    """One of each kind that the ABI has no number for, by kind and number of elements."""
+    kind = AttributeProto
+    branch = helper.make_graph([helper.make_node("Neg", ["x"], ["o"])], "branch", [], [info("o")])
+    sparse = onnx.SparseTensorProto(values=weight("s"), dims=[4])
+    sparse.indices.CopyFrom(helper.make_tensor("", TensorProto.INT64, [2], [0, 1]))
+    known = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
+    return [
+        kind(name="TENSORS2", type=kind.TENSORS, tensors=[weight("t"), weight("u")]),
+        kind(name="TENSORS0", type=kind.TENSORS),
+        kind(name="GRAPHS2", type=kind.GRAPHS, graphs=[branch, branch]),
+        kind(name="SPARSE_TENSOR1", type=kind.SPARSE_TENSOR, sparse_tensor=sparse),
+        kind(name="SPARSE_TENSORS1", type=kind.SPARSE_TENSORS, sparse_tensors=[sparse]),
+        kind(name="TYPE_PROTO1", type=kind.TYPE_PROTO, tp=known),
+        kind(name="TYPE_PROTOS2", type=kind.TYPE_PROTOS, type_protos=[known, known]),
+    ]
+
+
+def list_model(*attributes: AttributeProto) -> onnx.ModelProto:
+    node = helper.make_node("Own", ["x"], ["y"], "n", domain="own", last=1)
+    node.attribute.extend(attributes)
+    return model([node], ["x"], ["y"])
+
+
+def test_lists_of_tensors_graphs_and_types_are_there(read: Read) -> None:
+    """Graphs among them are no subgraphs and capture nothing, as in stock onnxruntime."""
+    proto = list_model(*list_attributes())
+    native = read(proto)
+    assert native.graph() == expected.graph(proto.graph, expected.opset_versions(proto))
+    (node,) = native.graph()["nodes"]
+    assert node["implicit_inputs"] == set()
+    assert node["attributes"] == {item.name: ("undefined", None) for item in list_attributes()} | {
+        "last": ("INT", 1)
+    }
+
+
+@pytest.mark.parametrize("attribute", list_attributes(), ids=lambda item: item.name)
+def test_nothing_reads_what_the_abi_has_no_kind_for(read: Read, attribute: AttributeProto) -> None:
+    native = read(list_model(attribute))
+    host, (node,) = native.host, native.node_handles(native.graph_handle())
+    handle = host.array("Node_Attributes", "const OrtOpAttr*", node)[1]
+    assert host.text("OpAttr_GetName", handle) == attribute.name
+    data = host.ffi.new("char[]", 64)
+    calls: list[tuple[str, str, tuple[Any, ...]]] = [
+        ("OpAttr_GetType", "OrtOpAttrType", (handle,)),
+        ("OpAttr_GetTensorAttributeAsOrtValue", "OrtValue*", (handle,)),
+        *(("ReadOpAttr", "size_t", (handle, kind, data, 64)) for kind in range(9)),
+    ]
+    for slot, result, arguments in calls:
+        with pytest.raises(OrtError, match=f"{slot}: attribute '{attribute.name}'") as caught:
+            host.get(slot, result, *arguments)
+        assert caught.value.code == INVALID_ARGUMENT
+    assert host.get("Node_GetNumSubgraphs", "size_t", node) == 0
+
+
+def test_lists_are_arguments_of_functions(read: Read) -> None:
+    kind = AttributeProto
+    inner = helper.make_node("Own", ["a"], ["b"], domain="own")
+    inner.attribute.append(kind(name="many", type=kind.TENSORS, ref_attr_name="given"))
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "Calls", ["a"], ["b"], [inner], opsets, ["given"])
+    call = helper.make_node("Calls", ["x"], ["y"], domain="own")
+    call.attribute.append(kind(name="given", type=kind.TENSORS, tensors=[weight("t")]))
+    proto = model([call], ["x"], ["y"])
+    proto.functions.append(function)
+    (node,) = read(proto).graph()["nodes"]
+    assert (node["op_type"], node["attributes"]) == ("Own", {"many": ("undefined", None)})
+
+
+@pytest.mark.parametrize(
+    "attribute", [item for item in list_attributes() if item.name != "TENSORS0"], ids=lambda item: item.name
+)
+def test_damaged_elements_are_refused(read: Read, attribute: AttributeProto) -> None:
+    member = next(field for field, _ in attribute.ListFields() if field.message_type is not None)
+    whole = list_model(attribute).SerializeToString()
+    element = getattr(attribute, member.name)
+    data = (element if member.name in ("tp", "sparse_tensor") else element[0]).SerializeToString()
+    assert whole.count(data) >= 1
+    refused(read, whole.replace(data, b"\x0a\x7f" + data[2:], 1), INVALID_PROTOBUF, attribute.name)
 
 
 # ---- Views ----

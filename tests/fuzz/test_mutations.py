@@ -64,8 +64,21 @@ def many_types_model() -> onnx.ModelProto:
     )
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    kind = onnx.AttributeProto
+    sparse = helper.make_sparse_tensor(values, indices, [2, 3])
+    branch = helper.make_graph([helper.make_node("Neg", ["x"], ["o"])], "branch", [], [y])
+    node.attribute.extend(
+        [
+            kind(name="tensors", type=kind.TENSORS, tensors=[raw, values]),
+            kind(name="graphs", type=kind.GRAPHS, graphs=[branch, branch]),
+            kind(name="sparse", type=kind.SPARSE_TENSOR, sparse_tensor=sparse),
+            kind(name="sparses", type=kind.SPARSE_TENSORS, sparse_tensors=[sparse]),
+            kind(name="type", type=kind.TYPE_PROTO, tp=x.type),
+            kind(name="types", type=kind.TYPE_PROTOS, type_protos=[x.type, y.type]),
+        ]
+    )
     graph = helper.make_graph([node], "types", [x], [y], [*tensors, raw], doc_string="about")
-    graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2, 3]))
+    graph.sparse_initializer.append(sparse)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
     return helper.make_model(graph, opset_imports=opsets, producer_name="test")
 

@@ -128,6 +128,37 @@ def test_every_kind_of_attribute(host: ModuleType) -> None:
     assert encoder["values_floats"] == [1.0, 2.0, 3.0]
 
 
+def test_attributes_that_the_abi_cannot_carry(host: ModuleType) -> None:
+    """They are there, do not hide the others, and cannot be read. "__": what no schema is asked about."""
+    kind = onnx.AttributeProto
+    tensor = helper.make_tensor("t", TensorProto.FLOAT, [2], [1, 2])
+    branch = helper.make_graph([helper.make_node("Neg", ["a"], ["o"])], "g", [], [])
+    known = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
+    lists = [
+        kind(name="__tensors", type=kind.TENSORS, tensors=[tensor, tensor]),
+        kind(name="__none", type=kind.TENSORS),
+        kind(name="__graphs", type=kind.GRAPHS, graphs=[branch]),
+        kind(name="__type", type=kind.TYPE_PROTO, tp=known),
+        kind(name="__types", type=kind.TYPE_PROTOS, type_protos=[known]),
+    ]
+    node = helper.make_node("Elu", ["a"], ["y"], alpha=0.5)
+    node.attribute.extend(lists)
+
+    def look(graph: Any) -> Any:
+        (seen,) = graph.nodes
+        assert set(seen.op_attributes) == {"alpha", *(item.name for item in lists)}
+        assert seen.attributes == {"alpha": 0.5} and seen.subgraphs == {} and seen.implicit_inputs == ()
+        for item in lists:
+            assert seen.op_attributes[item.name].type == 0
+            with pytest.raises(TypeError, match=item.name):
+                seen.op_attributes[item.name].value  # noqa: B018
+        with pytest.raises(TypeError, match=r"'__.*cannot carry"):
+            graph.to_model_proto()
+        return "looked"
+
+    assert looked_at(host, model([node], {"a": SPEC}, {"y": SPEC}), look) == ["looked"]
+
+
 def if_model() -> bytes:
     """y = c ? a + w : a - a, both branches capture."""
 
