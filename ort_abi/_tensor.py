@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 
-__all__ = ["array_at", "copy_tensor", "fill_strings", "read_strings", "view_tensor"]
+__all__ = ["address_of", "array_at", "copy_tensor", "fill_strings", "read_strings", "view_tensor"]
 
 Array = NDArray[Any]
 
@@ -32,21 +32,27 @@ def array_at(address: int, element_type: int, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def type_and_shape(api: CData, value: CData) -> tuple[int, tuple[int, ...]]:
+    """Element type and shape of a tensor (`GetTensorElementTypeAndShapeDataReference`, API 24)."""
+    kind, dims, rank = ffi.new("ONNXTensorElementDataType*"), ffi.new("const int64_t**"), ffi.new("size_t*")
+    check(api.GetTensorElementTypeAndShapeDataReference(value, kind, dims, rank), api)
+    return kind[0], tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
+
+
+def address_of(api: CData, value: CData) -> int:
+    """Where a tensor's elements are (`GetTensorData`, API 23). *borrows* them."""
+    data = ffi.new("const void**")
+    check(api.GetTensorData(value, data), api)
+    return int(ffi.cast("uintptr_t", data[0]))
+
+
 def view_tensor(api: CData, value: CData) -> Array:
     """An `OrtValue` that is a tensor in CPU memory. *borrows* its memory; strings and packed types are
     copied."""
-    element_type, dims, rank = (
-        ffi.new("ONNXTensorElementDataType*"),
-        ffi.new("const int64_t**"),
-        ffi.new("size_t*"),
-    )
-    check(api.GetTensorElementTypeAndShapeDataReference(value, element_type, dims, rank), api)
-    shape = tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
-    if element_type[0] == dtypes.STRING:
+    element_type, shape = type_and_shape(api, value)
+    if element_type == dtypes.STRING:
         return read_strings(api, value, shape)
-    data = ffi.new("const void**")
-    check(api.GetTensorData(value, data), api)
-    return array_at(int(ffi.cast("uintptr_t", data[0])), element_type[0], shape)
+    return array_at(address_of(api, value), element_type, shape)
 
 
 def copy_tensor(api: CData, value: CData) -> Array:

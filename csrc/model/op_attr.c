@@ -24,14 +24,6 @@ OrtStatus* ORT_API_CALL api_OpAttr_GetName(const OrtOpAttr* attribute, const cha
   return NULL;
 }
 
-static OrtStatus* copy_strings(const OrtValue* from, OrtValue* to) {
-  const StringElement* elements = from->data;
-  for (size_t i = 0; i < from->element_count; i++) {
-    if (!value_set_string(to, i, elements[i].text, elements[i].length)) return status_no_memory();
-  }
-  return NULL;
-}
-
 /* gives (caller releases with ReleaseValue): a copy, on the CPU. */
 OrtStatus* ORT_API_CALL api_OpAttr_GetTensorAttributeAsOrtValue(const OrtOpAttr* attribute,
                                                                 OrtValue** attr_tensor) {
@@ -40,19 +32,7 @@ OrtStatus* ORT_API_CALL api_OpAttr_GetTensorAttributeAsOrtValue(const OrtOpAttr*
   if (attribute->type != ORT_OP_ATTR_TENSOR)
     return status_new(ORT_INVALID_ARGUMENT,
                       "OpAttr_GetTensorAttributeAsOrtValue: attribute '%s' is no tensor", attribute->name);
-  const OrtValue* tensor = attribute->tensor;
-  OrtValue* copy = NULL;
-  TRY(value_new_tensor(allocator_cpu(), tensor->element_type, tensor->rank, tensor->dims, &copy));
-  OrtStatus* status = NULL;
-  if (tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
-    status = copy_strings(tensor, copy);
-  else if (tensor->size_bytes != 0)
-    memcpy(copy->data, tensor->data, tensor->size_bytes);
-  if (status != NULL)
-    value_release(copy);
-  else
-    *attr_tensor = copy;
-  return status;
+  return value_copy(allocator_cpu(), attribute->tensor, attr_tensor);
 }
 
 /* ---- ReadOpAttr ---- */

@@ -183,6 +183,11 @@ void value_view_open(OrtValue* view, const OrtValue* source);
 void value_view_close(OrtValue* view);
 /* Sets a string element; copies. False when out of memory. */
 bool value_set_string(OrtValue* value, size_t index, const char* text, size_t length);
+/* copies the elements of one string tensor to another of as many. */
+OrtStatus* value_copy_strings(const OrtValue* source, OrtValue* target);
+/* gives (caller releases with value_release): a copy of a tensor in host memory. `allocator` is borrowed, as
+ * by value_new_tensor; one of a device's memory is refused. */
+OrtStatus* value_copy(OrtAllocator* allocator, const OrtValue* source, OrtValue** out);
 /* "float[2,3]": for messages. gives (caller releases with mem_free). */
 char* value_type_text(const OrtValue* value);
 

@@ -299,6 +299,23 @@ OrtStatus* ORT_API_CALL api_GetValueType(const OrtValue* value, ONNXType* out) {
   return NULL;
 }
 
+OrtStatus* value_copy(OrtAllocator* allocator, const OrtValue* source, OrtValue** out) {
+  OrtValue* copy = NULL;
+  TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &copy));
+  OrtStatus* status = NULL;
+  if (!memory_device_is_host(&copy->memory->device))
+    status = status_new(ORT_NOT_IMPLEMENTED, "the allocator's memory is a device's");
+  else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
+    status = value_copy_strings(source, copy);
+  else if (source->size_bytes != 0)
+    memcpy(copy->data, source->data, source->size_bytes);
+  if (status != NULL)
+    value_release(copy);
+  else
+    *out = copy;
+  return status;
+}
+
 static OrtStatus* refuse_empty(const OrtValue* value, const char* slot) {
   if (value->kind != ONNX_TYPE_UNKNOWN) return NULL;
   return status_new(ORT_INVALID_ARGUMENT,

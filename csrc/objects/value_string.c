@@ -26,6 +26,14 @@ bool value_set_string(OrtValue* value, size_t index, const char* text, size_t le
   return true;
 }
 
+OrtStatus* value_copy_strings(const OrtValue* source, OrtValue* target) {
+  const StringElement* strings = source->data;
+  for (size_t i = 0; i < source->element_count; i++) {
+    if (!value_set_string(target, i, strings[i].text, strings[i].length)) return status_no_memory();
+  }
+  return NULL;
+}
+
 /* copies all `s_len` strings, one an element. */
 OrtStatus* ORT_API_CALL api_FillStringTensor(OrtValue* value, const char* const* s, size_t s_len) {
   REQUIRE_ARG(value);

@@ -142,17 +142,8 @@ static int32_t output_slot(const OrtKernelContext* context, size_t index) {
   return index < context->step->output_count ? context->step->outputs[index] : -1;
 }
 
-static OrtStatus* copy_strings(const OrtValue* source, OrtValue* target, size_t first) {
-  const StringElement* strings = source->data;
-  for (size_t i = 0; i < source->element_count; i++) {
-    const char* text = strings[i].text != NULL ? strings[i].text : "";
-    if (!value_set_string(target, first + i, text, strings[i].length)) return status_no_memory();
-  }
-  return NULL;
-}
-
 OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
-  if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return copy_strings(source, target, 0);
+  if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return value_copy_strings(source, target);
   if (!memory_device_is_host(&source->memory->device) || !memory_device_is_host(&target->memory->device))
     return env_copy_tensors(context->frame->session->env, &source, &target, ep_stream(context), 1);
   if (source->size_bytes != 0) memcpy(target->data, source->data, source->size_bytes);

@@ -322,15 +322,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttributeArray_string(const OrtKernelIn
   return NULL;
 }
 
-static bool copy_strings(const OrtValue* source, OrtValue* target) {
-  const StringElement* strings = source->data;
-  for (size_t i = 0; i < source->element_count; i++) {
-    const char* text = strings[i].text != NULL ? strings[i].text : "";
-    if (!value_set_string(target, i, text, strings[i].length)) return false;
-  }
-  return true;
-}
-
 /* gives (caller releases with ReleaseValue): a copy in memory of `allocator`. */
 OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_tensor(const OrtKernelInfo* info, const char* name,
                                                           OrtAllocator* allocator, OrtValue** out) {
@@ -340,20 +331,6 @@ OrtStatus* ORT_API_CALL api_KernelInfoGetAttribute_tensor(const OrtKernelInfo* i
   REQUIRE_ARG(out);
   const OrtOpAttr* attribute = NULL;
   TRY(find_attribute(info, name, ORT_OP_ATTR_TENSOR, &attribute));
-  const OrtValue* source = attribute->tensor;
-  OrtValue* copy = NULL;
-  TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &copy));
-  OrtStatus* status = NULL;
-  if (!memory_device_is_host(&copy->memory->device))
-    status = status_new(ORT_NOT_IMPLEMENTED,
-                        "KernelInfoGetAttribute_tensor: the allocator's memory is a device's");
-  else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
-    status = copy_strings(source, copy) ? NULL : status_no_memory();
-  else if (source->size_bytes != 0)
-    memcpy(copy->data, source->data, source->size_bytes);
-  if (status != NULL)
-    value_release(copy);
-  else
-    *out = copy;
-  return status;
+  OrtStatus* status = value_copy(allocator, attribute->tensor, out);
+  return status != NULL ? status_wrap(status, "KernelInfoGetAttribute_tensor") : NULL;
 }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
-from ort_abi._tensor import read_strings
+from ort_abi._tensor import address_of, read_strings, type_and_shape
 from ort_abi.ep._compute import _view, _Views
 from ort_abi.ep._provider import Kernel
 
@@ -152,18 +152,10 @@ def packs(kernel: Any) -> bool:
 
 
 def _lent_tensor(api: CData, value: CData) -> _Views:
-    element_type, dims, rank, data = (
-        ffi.new("ONNXTensorElementDataType*"),
-        ffi.new("const int64_t**"),
-        ffi.new("size_t*"),
-        ffi.new("const void**"),
-    )
-    check(api.GetTensorElementTypeAndShapeDataReference(value, element_type, dims, rank), api)
-    shape = tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
-    if element_type[0] == dtypes.STRING:
+    element_type, shape = type_and_shape(api, value)
+    if element_type == dtypes.STRING:
         return _Views([read_strings(api, value, shape)], [None])
-    check(api.GetTensorData(value, data), api)
-    array, root = _view(int(ffi.cast("uintptr_t", data[0])), element_type[0], shape, writeable=False)
+    array, root = _view(address_of(api, value), element_type, shape, writeable=False)
     return _Views([array], [root])
 
 

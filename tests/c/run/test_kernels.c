@@ -215,6 +215,38 @@ static OrtStatus* look_at_strings(const OrtKernelInfo* info, OrtAllocator* alloc
   return api()->AllocatorFree(allocator, strings);
 }
 
+/* An allocator whose memory the host must not touch. */
+static const OrtMemoryInfo* gpu_memory;
+
+static void* ORT_API_CALL gpu_alloc(OrtAllocator* this_, size_t size) {
+  (void)this_;
+  return malloc(size);
+}
+
+static void ORT_API_CALL gpu_free(OrtAllocator* this_, void* p) {
+  (void)this_;
+  free(p);
+}
+
+static const OrtMemoryInfo* ORT_API_CALL gpu_info(const OrtAllocator* this_) {
+  (void)this_;
+  return gpu_memory;
+}
+
+static OrtStatus* look_at_tensor_on_a_device(const OrtKernelInfo* info) {
+  OrtAllocator allocator = {.version = 16, .Alloc = gpu_alloc, .Free = gpu_free, .Info = gpu_info};
+  OrtMemoryInfo* memory = NULL;
+  OrtValue* tensor = NULL;
+  TRY(api()->CreateMemoryInfo_V2("Gpu", OrtMemoryInfoDeviceType_GPU, 1, 0, OrtDeviceMemoryType_DEFAULT, 0,
+                                 OrtDeviceAllocator, &memory));
+  gpu_memory = memory;
+  CHECK_FAILS(api()->KernelInfoGetAttribute_tensor(info, "t", &allocator, &tensor), ORT_NOT_IMPLEMENTED,
+              "KernelInfoGetAttribute_tensor: the allocator's memory is a device's");
+  CHECK(tensor == NULL);
+  api()->ReleaseMemoryInfo(memory);
+  return NULL;
+}
+
 static OrtStatus* look_at_tensor(const OrtKernelInfo* info, OrtAllocator* allocator) {
   OrtValue* tensor = NULL;
   const void* data = NULL;
@@ -253,6 +285,7 @@ static OrtStatus* look_at_attributes(const OrtKernelInfo* info) {
   RETURN_UNLESS(values[1] == 2.5f);
   TRY(look_at_strings(info, allocator));
   TRY(look_at_tensor(info, allocator));
+  TRY(look_at_tensor_on_a_device(info));
   CHECK_FAILS(api()->KernelInfoGetAttribute_int64(info, "none", &i), ORT_FAIL,
               "node 'probe' (Probe) has no attribute 'none'");
   CHECK_FAILS(api()->KernelInfoGetAttribute_int64(info, "f", &i), ORT_FAIL, "is of type float, not int");
