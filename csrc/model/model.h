@@ -47,8 +47,8 @@ struct OrtValueInfo {
 
 struct OrtOpAttr {
   char* name;
-  OrtOpAttrType type; /* UNDEFINED for the kinds that only ONNX has: see onnx_type. Of lists of tensors, graphs
-                         or types nothing more is kept */
+  OrtOpAttrType type; /* UNDEFINED for the kinds that only ONNX has: see onnx_type. Of lists of tensors,
+                         graphs or types nothing more is kept */
   int onnx_type;      /* AttributeProto.AttributeType */
   int64_t i;          /* INT */
   float f;            /* FLOAT */

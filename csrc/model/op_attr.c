@@ -3,8 +3,8 @@
 
 #include "model/query.h"
 
-/* ORT_INVALID_ARGUMENT for the kinds that the ABI has no number for: types, sparse tensors, and lists of them,
- * of tensors and of graphs. */
+/* ORT_INVALID_ARGUMENT for the kinds that the ABI has no number for: types, sparse tensors, and lists of
+ * them, of tensors and of graphs. */
 OrtStatus* ORT_API_CALL api_OpAttr_GetType(const OrtOpAttr* attribute, OrtOpAttrType* type) {
   REQUIRE_ARG(attribute);
   REQUIRE_ARG(type);
