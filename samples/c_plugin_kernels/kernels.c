@@ -91,7 +91,8 @@ typedef struct Packed {
   const float* data; /* NULL: not packed */
   int64_t dims[MAX_RANK];
   size_t rank, count;
-  float* own; /* the data, if no other kernel can have it; of `allocator` */
+  float* own;         /* the data, if no other kernel can have it; of `allocator` */
+  const void* stored; /* what was given to be shared; only to be compared */
   OrtAllocator* allocator;
 } Packed;
 
@@ -118,6 +119,7 @@ static OrtStatus* keep_packed(MulKernel* kernel, float* data, size_t size,
   }
   /* On failure the buffer stays ours. On success set_shared will bring it, or one that holds the same. */
   TRY(kernel->base.factory->ep_api->SharedPrePackedWeightCache_StoreWeightData(cache, &buffer, &size, 1));
+  kernel->weight.stored = data;
   atomic_fetch_add(&control.stored, 1);
   return NULL;
 }
@@ -161,6 +163,7 @@ static OrtStatus* ORT_API_CALL mul_set_shared(OrtKernelImpl* this_ptr, const voi
     return fail(kernel->base.factory, ORT_INVALID_ARGUMENT, "this is not the packed weight that Mul stored");
   kernel->weight.data = buffers[0];
   atomic_fetch_add(&control.set_shared, 1);
+  if (buffers[0] != kernel->weight.stored) atomic_fetch_add(&control.from_others, 1);
   return NULL;
 }
 

@@ -3,7 +3,7 @@
  *   kernels_host HOST_LIBRARY PLUGIN MODEL shared|private
  *
  * The model has an input x, float[1,2,3], a weight w, float[3], and an output y. `shared`: w is given with
- * AddInitializer (stock onnxruntime shares only such weights) and both sessions have one container. Prints y
+ * AddInitializer (stock onnxruntime shares no others) and both sessions have one container. Prints y
  * of each run and then the sample's counters, one "name value..." a line. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -103,8 +103,9 @@ int main(int argc, char** argv) {
   run(second, x);
   api->ReleaseSession(second);
   if (container != NULL) api->ReleasePrepackedWeightsContainer(container);
-  printf("prepacks %d\nstored %d\nset_shared %d\npacked_computes %d\nkernels %d\nprivate_buffers %d\n",
-         control->prepacks, control->stored, control->set_shared, control->packed_computes, control->kernels,
+  printf("prepacks %d\nstored %d\nset_shared %d\nfrom_others %d\n", control->prepacks, control->stored,
+         control->set_shared, control->from_others);
+  printf("packed_computes %d\nkernels %d\nprivate_buffers %d\n", control->packed_computes, control->kernels,
          control->private_buffers);
   api->ReleaseValue(x);
   api->ReleaseValue(w);
