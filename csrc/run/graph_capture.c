@@ -33,6 +33,7 @@ struct GraphCapture {
 
 /* ---- Which sessions can ---- */
 
+/* Also where the EP has all nodes of a subgraph: which of them run is decided on the host, run by run. */
 static OrtStatus* check_nodes(const OrtSession* session, const SessionEp* ep, bool allows_cpu) {
   const Plan* plan = &session->plan;
   const OrtEpDevice* cpu = env_cpu_device(session->env);
@@ -44,9 +45,9 @@ static OrtStatus* check_nodes(const OrtSession* session, const SessionEp* ep, bo
     StrBuf text = {0};
     describe_node(&text, step->unit->node);
     OrtStatus* status = status_new(
-        ORT_INVALID_ARGUMENT, "EP '%s' is to capture graphs, which this model does not allow: node %s %s%s",
-        ep->name, text.failed ? "?" : text.text, is_fit ? "has subgraphs" : "is taken by EP ",
-        is_fit ? "" : step->unit->ep->name);
+        ORT_FAIL, "EP '%s' is to capture graphs, which this model does not allow: node %s %s%s", ep->name,
+        text.failed ? "?" : text.text, step->bodies != NULL ? "has subgraphs" : "is taken by EP ",
+        step->bodies != NULL ? "" : step->unit->ep->name);
     strbuf_release(&text);
     return status;
   }
@@ -59,7 +60,7 @@ static OrtStatus* check_copies(const Plan* plan, const SessionEp* ep) {
     const Step* step = &plan->steps[i];
     const Slot* source = step->unit->is_copy ? &plan->slots[step->inputs[0]] : NULL;
     if (source == NULL || source->kind == SLOT_INPUT) continue;
-    return status_new(ORT_INVALID_ARGUMENT,
+    return status_new(ORT_FAIL,
                       "EP '%s' is to capture graphs, which this model does not allow: '%s' is copied between "
                       "host and device memory",
                       ep->name, source->value->name);

@@ -557,3 +557,19 @@ def test_bodies_on_a_device(tmp_path: Path) -> None:
     gc.collect()
     assert control.live_chunks == 0
     ort_abi.unregister_execution_provider_library("virtual")
+
+
+@pytest.mark.parametrize("policy", ["all", "shapes"])
+def test_bodies_are_not_captured(tmp_path: Path, policy: str) -> None:
+    """A device that records what it does cannot record what the host decides."""
+    library = virtual_device.build(tmp_path)
+    ort_abi.register_execution_provider_library("virtual", library)
+    control = virtual_device.control_of(library)
+    devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == virtual_device.EP_NAME]
+    options = ort_abi.SessionOptions()
+    options.add_provider_for_devices(devices, {"graph_capture": policy})
+    with pytest.raises(ort_abi.errors.Fail, match=r"(?s)capture graphs.*\(Loop, .*has subgraphs"):
+        ort_abi.InferenceSession(parse(ON_DEVICE).SerializeToString(), options)
+    gc.collect()
+    assert control.live_chunks == 0
+    ort_abi.unregister_execution_provider_library("virtual")

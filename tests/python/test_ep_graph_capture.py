@@ -7,12 +7,12 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from ep_support import HOSTS, OLD_STOCK, FuseAll, model, mul_model, open_session, registered
-from onnx import helper
+from onnx import TensorProto, helper
 
 from ort_abi import ep
 
@@ -238,4 +238,82 @@ def test_nodes_of_others_forbid_capture(capturing_host: ModuleType) -> None:
     with registered(capturing_host, Half):
         text = failure_of(open_session, capturing_host, Half, half, fallback=True, optimize=False)
         assert "HalfExecutionProvider" in text
+        gc.collect()
+
+
+def branches(before: bool = False) -> bytes:
+    """y = a * b if c, else a + b; with `before`, of a * b in a's place."""
+    name = "t" if before else "a"
+
+    def branch(op: str) -> Any:
+        value = helper.make_tensor_value_info("o", TensorProto.FLOAT, [3])
+        return helper.make_graph([helper.make_node(op, [name, "b"], ["o"])], op, [], [value])
+
+    nodes = [helper.make_node("Mul", ["a", "b"], ["t"], name="m")] if before else []
+    branch_graphs = {"then_branch": branch("Mul"), "else_branch": branch("Add")}
+    nodes.append(helper.make_node("If", ["c"], ["y"], name="choice", **branch_graphs))
+    made: bytes = model(nodes, {"a": SPEC, "b": SPEC, "c": (np.bool_, [])}, {"y": SPEC})
+    return made
+
+
+@pytest.mark.parametrize("policy", ["all_nodes_on_ep", "allow_cpu_for_shapes"])
+@pytest.mark.parametrize("before", [False, True])
+def test_branches_that_the_host_runs_forbid_capture(
+    capturing_host: ModuleType, policy: str, before: bool
+) -> None:
+    """Whoever has the nodes in them: a replay would always take the same one."""
+
+    class Inside(Captures):
+        name = "InsideExecutionProvider"
+        calls: ClassVar[list[Any]] = []
+
+        def get_graph_capture_node_assignment_policy(self) -> str:
+            return policy
+
+        def get_capability(self, graph: Any) -> Any:
+            return [[node] for node in graph.nodes if node.op_type != "If"]
+
+    with registered(capturing_host, Inside):
+        more = {"fallback": True, "optimize": False}
+        text = failure_of(open_session, capturing_host, Inside, branches(before), **more)
+        gc.collect()
+    assert "FAIL" in text and "InsideExecutionProvider" in text
+    assert ("node 'choice' (If" in text and "has subgraphs" in text) or "control flow nodes" in text
+
+
+def test_branches_in_a_fused_node_are_the_providers_business(capturing_host: ModuleType) -> None:
+    class Fuses(Captures):
+        name = "FusesExecutionProvider"
+        calls: ClassVar[list[Any]] = []
+
+        def get_capability(self, graph: Any) -> Any:
+            return [graph.nodes] if graph.parent_node is None else []
+
+        def compile(self, graph: Any) -> Any:
+            ep_object = self
+            names = [value.name for value in graph.fused_node.inputs]
+            assert sorted(names) == ["a", "b", "c"]
+
+            class Choice(ep.Kernel):
+                def __init__(self) -> None:
+                    pass
+
+                def compute(self, ctx: ep.KernelContext) -> None:
+                    a, b, c = (dict(zip(names, ctx.inputs, strict=True))[name] for name in "abc")
+                    y = ctx.output(0, a.shape)
+                    (np.multiply if c else np.add)(a, b, out=y)
+                    ep_object.seen.append(tuple(x.ctypes.data for x in (a, b, y)))
+
+            return Choice()
+
+    with registered(capturing_host, Fuses):
+        runs = Bound(capturing_host, open_session(capturing_host, Fuses, branches()))
+        c = np.array(True)
+        runs.binding.bind_input("c", "cpu", 0, np.bool_, [], c.ctypes.data)
+        assert runs.run([1, 2, 3], 2) == [2, 4, 6]
+        assert runs.run([4, 5, 6], 3) == [12, 15, 18]
+        assert [call for call in Fuses.calls if call[0] in ("run", "replay")] == [("run",)] * 2 + [
+            ("replay", 0)
+        ]
+        del runs
         gc.collect()
