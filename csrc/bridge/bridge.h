@@ -21,7 +21,8 @@
 /* What Python sees too. */
 /* cdef begin */
 typedef enum BridgeConstant {
-  BRIDGE_INPUT_HEADER = 4, /* numbers in front of the dimensions of one input in BridgeRun.flat */
+  BRIDGE_MAX_CUSTOM_OPS = 256, /* of one provider */
+  BRIDGE_INPUT_HEADER = 4,     /* numbers in front of the dimensions of one input in BridgeRun.flat */
 } BridgeConstant;
 
 /* What bridge_py_compute is to do. */
@@ -74,7 +75,6 @@ typedef enum BridgeFactoryFeature {
   BRIDGE_FACTORY_COMPATIBILITY = 2,
   BRIDGE_FACTORY_INCOMPATIBILITY = 4,
   BRIDGE_FACTORY_GRAPHICS = 8,
-  BRIDGE_FACTORY_CUSTOM_OPS = 16,
 } BridgeFactoryFeature;
 
 /* Questions to a provider that take one number, or none, and have one as the answer, or none. */
@@ -189,6 +189,17 @@ typedef struct BridgeAllocatorInfo {
   OrtMemoryInfo* memory;
 } BridgeAllocatorInfo;
 
+/* An input or output of a custom operator. */
+typedef struct BridgeFormal {
+  int dtype; /* 0: any */
+  int kind;  /* OrtCustomOpInputOutputCharacteristic */
+  int min_arity;
+  int homogeneous;
+  int on_cpu; /* an input that is wanted in the CPU's memory */
+} BridgeFormal;
+
+typedef struct BridgeCustomOps BridgeCustomOps;
+
 typedef struct BridgeFactoryInfo {
   uint64_t id;
   char* name;
@@ -196,6 +207,7 @@ typedef struct BridgeFactoryInfo {
   char* version;
   uint32_t vendor_id;
   uint32_t features;
+  BridgeCustomOps* custom_ops; /* NULL: none */
 } BridgeFactoryInfo;
 
 int bridge_gate_close(void);
@@ -204,6 +216,9 @@ void bridge_fail(BridgeCall* call, int code, const char* text);
 char* bridge_copy_string(const char* text);
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
                        const char* version, uint32_t vendor_id, uint32_t features);
+int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* domain, const char* name,
+                         int first, int last, const BridgeFormal* formals, size_t num_inputs,
+                         size_t num_outputs);
 OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
@@ -257,6 +272,7 @@ typedef struct PyEp {
 OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
                          uint32_t features, const char* name, OrtEp** ep);
 void bridge_ep_free(OrtEp* ep);
+uint64_t bridge_ep_id(const OrtEp* ep);
 
 /* ep_slots.c */
 void bridge_ep_fill(OrtEp* ep, uint32_t features);
@@ -274,6 +290,11 @@ void bridge_factory_unuse(OrtEpFactory* factory);
 
 /* factory_slots.c */
 void bridge_factory_fill(OrtEpFactory* factory, uint32_t features);
+
+/* custom_op.c */
+OrtStatus* bridge_custom_ops_open(const BridgeHost* host, BridgeCustomOps* ops);
+void bridge_custom_ops_free(const BridgeHost* host, BridgeCustomOps* ops);
+void bridge_custom_ops_fill(OrtEpFactory* factory);
 
 /* profiler.c */
 OrtStatus* bridge_profiler_new(const BridgeHost* host, uint64_t ep_id, const char* name,
@@ -356,6 +377,8 @@ int bridge_py_init_graphics(BridgeCall* call, uint64_t factory, const OrtEpDevic
 int bridge_py_select_model(BridgeCall* call, uint64_t factory, const OrtHardwareDevice* device,
                            const OrtKeyValuePairs* const* candidates, size_t num_candidates,
                            const OrtSessionOptions* options, size_t* index);
+int bridge_py_find_kernel(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
+                          uint64_t* state);
 int bridge_py_create_profiler(BridgeCall* call, uint64_t ep, uint64_t* id, uint32_t* features);
 int bridge_py_start_profiling(BridgeCall* call, uint64_t profiler, int64_t offset_ns);
 int bridge_py_start_event(BridgeCall* call, uint64_t profiler, uint64_t event_id);

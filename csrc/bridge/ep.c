@@ -154,6 +154,11 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
   return NULL;
 }
 
+/* The id of the Python object of a provider; 0 for somebody else's. */
+uint64_t bridge_ep_id(const OrtEp* ep) {
+  return ep && ep->GetCapability == ep_get_capability ? of(ep)->id : 0;
+}
+
 /* Releases the OrtEp and its Python object. */
 void bridge_ep_free(OrtEp* base) {
   PyEp* ep = of(base);

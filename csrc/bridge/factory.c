@@ -7,16 +7,18 @@ static PyFactory* of(const OrtEpFactory* factory) {
   return (PyFactory*)factory;
 }
 
-static void free_info(BridgeFactoryInfo* info) {
+static void free_factory(PyFactory* factory) {
+  BridgeFactoryInfo* info = &factory->info;
+  bridge_custom_ops_free(factory->host, info->custom_ops);
   free(info->name);
   free(info->vendor);
   free(info->version);
+  free(factory);
 }
 
 static void drop_user(PyFactory* factory) {
   if (atomic_fetch_sub(&factory->users, 1) > 1) return;
-  free_info(&factory->info);
-  free(factory);
+  free_factory(factory);
 }
 
 void bridge_factory_use(OrtEpFactory* factory) {
@@ -167,13 +169,17 @@ OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_
   if (call.entered)
     call.ok = bridge_py_create_factory(&call, registered_name, default_logger, &factory->info);
   OrtStatus* status = bridge_call_end(&call);
+  if (!status && factory->info.custom_ops) {
+    status = bridge_custom_ops_open(host, factory->info.custom_ops);
+    if (status) bridge_release(host, "CreateEpFactories", registered_name, factory->info.id);
+  }
   if (status) {
-    free_info(&factory->info);
-    free(factory);
+    free_factory(factory);
     return status;
   }
   factory->base = factory_slots(host->version);
   bridge_factory_fill(&factory->base, factory->info.features);
+  if (factory->info.custom_ops) bridge_custom_ops_fill(&factory->base);
   atomic_init(&factory->users, 1);
   factories[0] = &factory->base;
   *num_factories = 1;

@@ -18,6 +18,7 @@ from __future__ import annotations
 from ort_abi._lib import lib
 from ort_abi.ep import _callbacks, _device_callbacks, _slot_callbacks  # noqa: F401  (attach the callbacks)
 from ort_abi.ep._compute import KernelContext
+from ort_abi.ep._custom_ops import CustomOp, Formal
 from ort_abi.ep._device import (
     Allocator,
     DataTransfer,
@@ -38,10 +39,12 @@ from ort_abi.ep._slots import GraphicsInterop, Incompatibility
 
 __all__ = [
     "Allocator",
+    "CustomOp",
     "DataTransfer",
     "Device",
     "DeviceTensor",
     "ExecutionProvider",
+    "Formal",
     "Fuse",
     "GraphicsInterop",
     "HostEvent",

@@ -23,6 +23,7 @@ from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
+from ort_abi.ep._custom_ops import add_custom_ops
 from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._kernel_info import KernelInfo
@@ -41,9 +42,9 @@ from ort_abi.ep._registration import Factory, find
 from ort_abi.ep._slots import features_of
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
-__all__ = ["callback", "config_of", "device_of", "key_values_of", "text_of"]
+__all__ = ["HOST_SHIFT", "callback", "config_of", "device_of", "key_values_of", "text_of"]
 
-_HOST_SHIFT = 48  # as in csrc/bridge/node.c
+HOST_SHIFT = 48  # as in csrc/bridge/node.c
 _NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "NPU"}
 _nodes: dict[int, Computation] = {}
@@ -124,6 +125,11 @@ def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData,
     if not lib.bridge_set_factory(info, number, name, vendor, version, cls.vendor_id, features):
         _objects.remove(number)
         raise MemoryError("no memory for the factory")
+    try:
+        add_custom_ops(call, info, cls)
+    except BaseException:
+        _objects.remove(number)
+        raise
 
 
 @callback
@@ -395,7 +401,7 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
         check(ep_api.KernelDefBuilder_Build(builder[0], definition), api)
         number = _objects.add((ep, spec))
         binding.definitions.append(number)
-        state = ffi.cast("void*", host.index << _HOST_SHIFT | number)
+        state = ffi.cast("void*", host.index << HOST_SHIFT | number)
         create = ffi.addressof(lib, "bridge_create_kernel")
         check(ep_api.KernelRegistry_AddKernel(binding.registry, definition[0], create, state), api)
     finally:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ort_abi.ep._compute import KernelContext
+    from ort_abi.ep._custom_ops import CustomOp
     from ort_abi.ep._device import Allocator, DataTransfer, MemoryDevice, MemoryInfo, SyncStream
     from ort_abi.ep._kernel_info import KernelInfo
     from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
@@ -176,6 +177,9 @@ class ExecutionProvider(OptionalSlots):
     again as nodes of the domain "com.ms.internal.nhwc", which have the first input and output in that order
     (weights stay as they are), with Transposes around them; the provider must claim all of those
     (`OrtEp::GetPreferredDataLayout`, API 23)."""
+    custom_ops: ClassVar[Sequence[CustomOp]] = ()
+    """Operators of the provider's own, for sessions that use it. Each is claimed like any other: with a
+    kernel (`@kernel(..., domain=...)`), or to be compiled (`OrtEpFactory::GetCustomOpDomains`, API 24)."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 
@@ -280,6 +284,9 @@ class ExecutionProvider(OptionalSlots):
     def has_kernel(self, node: Node) -> bool:
         """True if a registered kernel fits the node's operator, version and types. During
         `get_capability`."""
+        if any(op.is_for(node) for op in self.custom_ops):  # hosts take the operator itself for its kernel
+            declared = {(spec.domain, spec.op_type) for spec in self.kernels}
+            return (node.domain, node.op_type) in declared
         return self._binding.has_kernel(node)
 
     def log(self, message: str, severity: str = "warning") -> None:

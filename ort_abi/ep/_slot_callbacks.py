@@ -8,7 +8,7 @@ from typing import Any
 
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
-from ort_abi.ep._callbacks import callback, config_of, device_of, key_values_of, text_of
+from ort_abi.ep._callbacks import HOST_SHIFT, callback, config_of, device_of, key_values_of, text_of
 from ort_abi.ep._profiler import HostEvent, Profiler, add_events
 from ort_abi.ep._provider import ExecutionProvider
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility, number_of, word_of
@@ -74,6 +74,19 @@ def bridge_py_model_compatibility(call: CData, number: int, graph: CData, text: 
     text[0] = lib.bridge_copy_string(found.encode())
     if text[0] == ffi.NULL:
         raise MemoryError("no memory for a text")
+
+
+@callback
+def bridge_py_find_kernel(call: CData, number: int, domain: CData, op_type: CData, state: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    wanted = text_of(domain), text_of(op_type)
+    for definition in ep._binding.definitions:
+        spec = _objects.get(definition, "kernel definition")[1]
+        if (spec.domain, spec.op_type) == wanted:
+            state[0] = call.host.index << HOST_SHIFT | definition
+            return
+    name = "::".join(wanted)
+    raise NotImplementedError(f"the custom operator {name} was not compiled, and there is no kernel for it")
 
 
 # ---- factory ----

@@ -1,0 +1,114 @@
+"""Operators that a provider brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ort_abi import dtypes
+from ort_abi._enums import OrtCustomOpInputOutputCharacteristic
+from ort_abi._lib import CData, ffi, lib
+
+if TYPE_CHECKING:
+    from ort_abi.ep._provider import ExecutionProvider
+    from ort_abi.graph import Node
+
+__all__ = ["CustomOp", "Formal", "add_custom_ops"]
+
+_KINDS = {
+    "required": OrtCustomOpInputOutputCharacteristic.INPUT_OUTPUT_REQUIRED,
+    "optional": OrtCustomOpInputOutputCharacteristic.INPUT_OUTPUT_OPTIONAL,
+    "variadic": OrtCustomOpInputOutputCharacteristic.INPUT_OUTPUT_VARIADIC,
+}
+
+
+@dataclass(frozen=True)
+class Formal:
+    """An input or output of a `CustomOp`. Raises ValueError for an unknown kind, TypeError for a dtype that
+    ONNX does not have."""
+
+    dtype: Any = None
+    """A dtype as `ort_abi.dtypes` knows them; None: any."""
+    kind: str = "required"
+    """"required", "optional", or "variadic": any number, which only the last one may be."""
+    min_arity: int = 1
+    """Of a variadic one: the least number."""
+    homogeneous: bool = True
+    """Of a variadic one: all have the same type."""
+    cpu: bool = False
+    """An input that a provider with memory of its own wants in the CPU's."""
+    element_type: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ValueError(f"a formal's kind is one of {', '.join(_KINDS)}, not {self.kind!r}")
+        if self.dtype is not None:
+            object.__setattr__(self, "element_type", dtypes.to_onnx(self.dtype))
+
+
+@dataclass(frozen=True)
+class CustomOp:
+    """An operator of a provider's own: what it is called, and what it takes and gives (`OrtCustomOp`, API 1).
+
+    `inputs` and `outputs` have a dtype, None for any type, or a `Formal` each. `since_version` is the first
+    version of the domain that has this form, or the first and last one, None for no end. Raises ValueError
+    for what no host takes.
+    """
+
+    name: str
+    domain: str
+    inputs: Iterable[Any]
+    outputs: Iterable[Any]
+    since_version: int | tuple[int, int | None] = 1
+
+    def __post_init__(self) -> None:
+        for what in ("inputs", "outputs"):
+            given = getattr(self, what)
+            formals = tuple(item if isinstance(item, Formal) else Formal(item) for item in given)
+            if any(item.kind == "variadic" for item in formals[:-1]):
+                raise ValueError(f"{self}: only the last one of the {what} may be variadic")
+            object.__setattr__(self, what, formals)
+        first, last = self.versions
+        if not self.name or not self.domain or not self.outputs:
+            raise ValueError(f"{self}: a custom operator has a name, a domain and an output")
+        if first < 1 or (last is not None and last < first):
+            raise ValueError(f"{self}: since_version {self.since_version} is no range of versions")
+
+    def __str__(self) -> str:
+        return f"{self.domain}::{self.name}"
+
+    @property
+    def versions(self) -> tuple[int, int | None]:
+        """The first and the last version of the domain; None: no end."""
+        version = self.since_version
+        return version if isinstance(version, tuple) else (version, None)
+
+    def is_for(self, node: Node) -> bool:
+        """True if the node is of this operator."""
+        return (node.domain, node.op_type) == (self.domain, self.name)
+
+
+def add_custom_ops(call: CData, info: CData, cls: type[ExecutionProvider]) -> None:
+    """Tells C of the operators of a class."""
+    operators = tuple(cls.custom_ops)
+    if len(operators) > lib.BRIDGE_MAX_CUSTOM_OPS:
+        raise ValueError(
+            f"{cls.__qualname__}.custom_ops has {len(operators)} operators; "
+            f"{lib.BRIDGE_MAX_CUSTOM_OPS} are possible"
+        )
+    for op in operators:
+        if not isinstance(op, CustomOp):
+            raise TypeError(f"{cls.__qualname__}.custom_ops must have CustomOp objects, not {op!r}")
+        first, last = op.versions
+        inputs, outputs = tuple(op.inputs), tuple(op.outputs)
+        formals = ffi.new("BridgeFormal[]", [_formal(item) for item in (*inputs, *outputs)])
+        names = op.domain.encode(), op.name.encode()
+        if not lib.bridge_add_custom_op(
+            call, info, *names, first, last or 0, formals, len(inputs), len(outputs)
+        ):
+            raise MemoryError("no memory for the custom operators")
+
+
+def _formal(item: Formal) -> tuple[int, int, int, int, int]:
+    return item.element_type, int(_KINDS[item.kind]), item.min_arity, item.homogeneous, item.cpu
