@@ -67,6 +67,8 @@ typedef enum BridgeFeature {
   BRIDGE_EP_RELEASE_GRAPH = 32768,
   BRIDGE_EP_RESOURCE = 65536,
   BRIDGE_EP_WEIGHTLESS = 131072,
+  BRIDGE_EP_STREAM = 262144,
+  BRIDGE_EP_DEFAULT_MEMORY = 524288,
 } BridgeFeature;
 
 /* The same for a factory: what the class of the provider has. */
@@ -247,14 +249,14 @@ void bridge_call_end_void(BridgeCall* call);
 void bridge_fail_with_status(BridgeCall* call, OrtStatus* status);
 void bridge_release(const BridgeHost* host, const char* slot, const char* name, uint64_t id);
 
-/* device.c */
+/* device.c; an owner is the Python object of a factory or of a provider */
 OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpFactory* factory,
-                                uint64_t factory_id, const char* name, const OrtMemoryInfo* memory_info,
+                                uint64_t owner, const char* name, const OrtMemoryInfo* memory_info,
                                 const OrtKeyValuePairs* options, OrtAllocator** out);
 void bridge_allocator_free(OrtAllocator* allocator);
 OrtStatus* bridge_transfer_new(const BridgeHost* host, uint64_t factory_id, const char* name,
                                OrtDataTransferImpl** out);
-OrtStatus* bridge_stream_new(const BridgeHost* host, uint64_t factory_id, const char* name,
+OrtStatus* bridge_stream_new(const BridgeHost* host, const char* slot, uint64_t owner, const char* name,
                              const OrtMemoryDevice* device, const OrtKeyValuePairs* options,
                              OrtSyncStreamImpl** out);
 
@@ -265,12 +267,11 @@ typedef struct PyEp {
   uint64_t id;
   char* name;
   OrtEpFactory* factory; /* outlives the provider */
-  uint64_t factory_id;
-  char* compatibility; /* what the provider last said of a compiled model */
+  char* compatibility;   /* what the provider last said of a compiled model */
 } PyEp;
 
-OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
-                         uint32_t features, const char* name, OrtEp** ep);
+OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t id, uint32_t features,
+                         const char* name, OrtEp** ep);
 void bridge_ep_free(OrtEp* ep);
 uint64_t bridge_ep_id(const OrtEp* ep);
 
@@ -346,7 +347,8 @@ int bridge_py_again(uint64_t id);
 int bridge_py_ep_sync(BridgeCall* call, uint64_t ep);
 int bridge_py_should_convert(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
                              int* answer);
-int bridge_py_create_allocator(BridgeCall* call, uint64_t factory, const OrtMemoryInfo* memory,
+int bridge_py_default_memory_device(BridgeCall* call, uint64_t ep, const OrtMemoryDevice** device);
+int bridge_py_create_allocator(BridgeCall* call, uint64_t owner, const OrtMemoryInfo* memory,
                                const OrtKeyValuePairs* options, BridgeAllocatorInfo* info);
 int bridge_py_alloc(BridgeCall* call, uint64_t allocator, size_t size, int kind, uint64_t stream,
                     uint64_t* address);
@@ -358,7 +360,7 @@ int bridge_py_can_copy(BridgeCall* call, uint64_t transfer, const OrtMemoryDevic
                        const OrtMemoryDevice* target, int* yes);
 int bridge_py_copy_tensors(BridgeCall* call, uint64_t transfer, const OrtValue** sources, OrtValue** targets,
                            OrtSyncStream** streams, size_t count);
-int bridge_py_create_sync_stream(BridgeCall* call, uint64_t factory, const OrtMemoryDevice* device,
+int bridge_py_create_sync_stream(BridgeCall* call, uint64_t owner, const OrtMemoryDevice* device,
                                  const OrtKeyValuePairs* options, uint64_t* id);
 int bridge_py_stream_handle(BridgeCall* call, uint64_t stream, uint64_t* handle);
 int bridge_py_stream_flush(BridgeCall* call, uint64_t stream);

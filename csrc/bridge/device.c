@@ -134,17 +134,19 @@ static OrtStatus* allocator_shrink(OrtAllocator* this_) {
   return bridge_call_end(&call);
 }
 
-/* Gives the allocator (host releases with ReleaseAllocator), NULL if the provider has none for this memory:
- * the CPU's is to be used. `factory_id` is the Python object of `factory`. */
+/* Gives the allocator (host releases with ReleaseAllocator). If the provider has none for this memory the
+ * CPU's is to be used: that is the host's own and not NULL, which stock 1.24 dereferences. `owner` is the
+ * Python object of the factory or of one of its providers. */
 OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpFactory* factory,
-                                uint64_t factory_id, const char* name, const OrtMemoryInfo* memory_info,
+                                uint64_t owner, const char* name, const OrtMemoryInfo* memory_info,
                                 const OrtKeyValuePairs* options, OrtAllocator** out) {
   BridgeAllocatorInfo info = {0};
   BridgeCall call = bridge_call_begin(host, slot, name);
   *out = NULL;
-  if (call.entered) call.ok = bridge_py_create_allocator(&call, factory_id, memory_info, options, &info);
+  if (call.entered) call.ok = bridge_py_create_allocator(&call, owner, memory_info, options, &info);
   OrtStatus* status = bridge_call_end(&call);
-  if (status || !info.id) return status;
+  if (status) return status;
+  if (!info.id) return host->api->GetAllocatorWithDefaultOptions(out);
   PyAllocator* made = new_struct(sizeof *made, offsetof(PyAllocator, peer), host, info.id, name, slot);
   if (!made) {
     host->api->ReleaseMemoryInfo(info.memory);
@@ -165,9 +167,10 @@ OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpF
   return NULL;
 }
 
-/* Releases the allocator and its Python object. */
+/* Releases the allocator and its Python object; not the host's own, which it may have been given. */
 void bridge_allocator_free(OrtAllocator* base) {
   PyAllocator* allocator = (PyAllocator*)base;
+  if (base->Alloc != allocator_alloc) return;
   OrtEpFactory* factory = allocator->factory;
   allocator->peer.host->api->ReleaseMemoryInfo(allocator->info);
   free_struct(allocator, &allocator->peer, "OrtEpFactory::ReleaseAllocator");
@@ -303,14 +306,13 @@ static void stream_release(OrtSyncStreamImpl* this_ptr) {
 }
 
 /* Gives the stream (host releases with its Release). */
-OrtStatus* bridge_stream_new(const BridgeHost* host, uint64_t factory_id, const char* name,
+OrtStatus* bridge_stream_new(const BridgeHost* host, const char* slot, uint64_t owner, const char* name,
                              const OrtMemoryDevice* device, const OrtKeyValuePairs* options,
                              OrtSyncStreamImpl** out) {
-  static const char slot[] = "OrtEpFactory::CreateSyncStreamForDevice";
   uint64_t id = 0;
   BridgeCall call = bridge_call_begin(host, slot, name);
   *out = NULL;
-  if (call.entered) call.ok = bridge_py_create_sync_stream(&call, factory_id, device, options, &id);
+  if (call.entered) call.ok = bridge_py_create_sync_stream(&call, owner, device, options, &id);
   OrtStatus* status = bridge_call_end(&call);
   if (status) return status;
   PyStream* made = new_struct(sizeof *made, offsetof(PyStream, peer), host, id, name, slot);

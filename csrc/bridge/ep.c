@@ -86,12 +86,28 @@ static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
   return bridge_call_end(&call);
 }
 
-/* The factory's allocators, of the session's own: hosts ask for those of read-only memory only here. */
+/* For read-only memory hosts ask only here. */
 static OrtStatus* ep_create_allocator(OrtEp* this_ptr, const OrtMemoryInfo* memory_info,
                                       OrtAllocator** allocator) {
   PyEp* ep = of(this_ptr);
-  return bridge_allocator_new(ep->host, "OrtEp::CreateAllocator", ep->factory, ep->factory_id, ep->name,
-                              memory_info, NULL, allocator);
+  return bridge_allocator_new(ep->host, "OrtEp::CreateAllocator", ep->factory, ep->id, ep->name, memory_info,
+                              NULL, allocator);
+}
+
+static OrtStatus* ep_create_sync_stream(OrtEp* this_ptr, const OrtMemoryDevice* memory_device,
+                                        OrtSyncStreamImpl** stream) {
+  PyEp* ep = of(this_ptr);
+  return bridge_stream_new(ep->host, "OrtEp::CreateSyncStreamForDevice", ep->id, ep->name, memory_device,
+                           NULL, stream);
+}
+
+/* The host borrows the device from the factory. */
+static OrtStatus* ep_get_default_memory_device(const OrtEp* this_ptr, const OrtMemoryDevice** device) {
+  PyEp* ep = of(this_ptr);
+  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetDefaultMemoryDevice", ep->name);
+  *device = NULL;
+  if (call.entered) call.ok = bridge_py_default_memory_device(&call, ep->id, device);
+  return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_sync(OrtEp* this_ptr) {
@@ -118,8 +134,8 @@ static OrtStatus* ep_should_convert_data_layout(OrtEp* this_ptr, const char* dom
 
 /* Gives the OrtEp of the Python object with this id (released with bridge_ep_free); copies name. A failure
  * releases the Python object. */
-OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t factory_id, uint64_t id,
-                         uint32_t features, const char* name, OrtEp** out) {
+OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t id, uint32_t features,
+                         const char* name, OrtEp** out) {
   PyEp* ep = calloc(1, sizeof *ep);
   char* copy = bridge_copy_string(name);
   if (!ep || !copy) {
@@ -132,7 +148,6 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
   ep->id = id;
   ep->name = copy;
   ep->factory = factory;
-  ep->factory_id = factory_id;
   ep->base.ort_version_supported = host->version;
   ep->base.GetName = ep_get_name;
   ep->base.GetCapability = ep_get_capability;
@@ -146,6 +161,8 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
     ep->base.OnSessionInitializationEnd = ep_on_session_initialization_end;
   if (features & BRIDGE_EP_ALLOCATOR) ep->base.CreateAllocator = ep_create_allocator;
   if (features & BRIDGE_EP_SYNC) ep->base.Sync = ep_sync;
+  if (features & BRIDGE_EP_STREAM) ep->base.CreateSyncStreamForDevice = ep_create_sync_stream;
+  if (features & BRIDGE_EP_DEFAULT_MEMORY) ep->base.GetDefaultMemoryDevice = ep_get_default_memory_device;
   if (features & BRIDGE_EP_CHANNELS_LAST) ep->base.GetPreferredDataLayout = ep_get_preferred_data_layout;
   if (features & BRIDGE_EP_CONVERTS_LAYOUT)
     ep->base.ShouldConvertDataLayoutForOp = ep_should_convert_data_layout;

@@ -87,7 +87,7 @@ static OrtStatus* factory_create_ep(OrtEpFactory* this_ptr, const OrtHardwareDev
                                   &features);
   }
   OrtStatus* status = bridge_call_end(&call);
-  if (!status) status = bridge_ep_new(factory->host, this_ptr, factory->info.id, id, features, name, ep);
+  if (!status) status = bridge_ep_new(factory->host, this_ptr, id, features, name, ep);
   if (!status) atomic_fetch_add(&factory->users, 1);
   return status;
 }
@@ -128,8 +128,8 @@ static OrtStatus* factory_create_sync_stream(OrtEpFactory* this_ptr, const OrtMe
                                              const OrtKeyValuePairs* stream_options,
                                              OrtSyncStreamImpl** stream) {
   PyFactory* factory = of(this_ptr);
-  return bridge_stream_new(factory->host, factory->info.id, factory->info.name, memory_device, stream_options,
-                           stream);
+  return bridge_stream_new(factory->host, "OrtEpFactory::CreateSyncStreamForDevice", factory->info.id,
+                           factory->info.name, memory_device, stream_options, stream);
 }
 
 static OrtEpFactory factory_slots(uint32_t version) {

@@ -26,7 +26,9 @@ from ort_abi.ep._compute import NodeInfo, array_node, context_node
 from ort_abi.ep._custom_ops import add_custom_ops
 from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
 from ort_abi.ep._errors import forget_frames, record
+from ort_abi.ep._factory import Factory
 from ort_abi.ep._kernel_info import KernelInfo
+from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
 from ort_abi.ep._profiler import Profiler
 from ort_abi.ep._provider import (
@@ -38,7 +40,7 @@ from ort_abi.ep._provider import (
     KernelSpec,
     attribute_parameters,
 )
-from ort_abi.ep._registration import Factory, find
+from ort_abi.ep._registration import find
 from ort_abi.ep._slots import features_of
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
@@ -147,6 +149,7 @@ def bridge_py_supported_devices(
             out[index] = _create_ep_device(host, handle, device, metadata)
             used[0] = index + 1
             _add_memories(host, made, device, out[index])
+        made.make_early(host)
     except BaseException:
         for index in range(used[0]):
             host.ep_api.ReleaseEpDevice(out[index])
@@ -200,16 +203,17 @@ def bridge_py_create_ep(
     number: CData,
     features: CData,
 ) -> None:
-    cls, host = _objects.get(factory, "factory").cls, call.host
+    made: Factory = _objects.get(factory, "factory")
+    cls, host = made.cls, call.host
     config = config_of(host.api, options)
     ep: ExecutionProvider = cls.__new__(cls)
     prefix = f"ep.{cls.name.lower()}."
     ep.options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     ep.config = {key: value for key, value in config.items() if not key.startswith(prefix)}
     ep.devices = tuple(device_of(host.api, devices[i]) for i in range(count))
-    ep._binding = Binding(host, logger)
+    ep._binding = Binding(host, logger, made)
     ep.__init__()  # type: ignore[misc]
-    features[0] = _features(cls)
+    features[0] = _features(made)
     number[0] = _objects.add(ep)
 
 
@@ -220,11 +224,14 @@ _OPTIONAL = {
     "on_session_ready": lib.BRIDGE_EP_SESSION_READY,
     "sync": lib.BRIDGE_EP_SYNC,
     "should_convert_data_layout": lib.BRIDGE_EP_CONVERTS_LAYOUT,
+    "create_session_allocator": lib.BRIDGE_EP_ALLOCATOR,
+    "create_session_stream": lib.BRIDGE_EP_STREAM,
+    "default_memory_device": lib.BRIDGE_EP_DEFAULT_MEMORY,
 }
 
 
-def _features(cls: type[ExecutionProvider]) -> int:
-    base = ExecutionProvider
+def _features(factory: Factory) -> int:
+    cls, base = factory.cls, ExecutionProvider
     found = sum(bit for name, bit in _OPTIONAL.items() if getattr(cls, name) is not getattr(base, name))
     found |= features_of(cls)
     if cls.create_allocator.__func__ is not base.create_allocator.__func__:  # type: ignore[attr-defined]
@@ -234,7 +241,7 @@ def _features(cls: type[ExecutionProvider]) -> int:
         raise ValueError(f"{cls.__qualname__}.preferred_data_layout is 'NCHW' or 'NHWC', not {layout!r}")
     if layout == "NHWC":
         found |= lib.BRIDGE_EP_CHANNELS_LAST
-    return found | lib.BRIDGE_EP_KERNELS if cls.kernels else found
+    return found | lib.BRIDGE_EP_KERNELS if cls.kernels or factory.memories else found
 
 
 @callback
@@ -363,7 +370,7 @@ def bridge_py_get_kernel_registry(call: CData, number: int, out: CData) -> None:
         registry = ffi.new("OrtKernelRegistry**")
         check(binding.host.ep_api.CreateKernelRegistry(registry), binding.host.api)
         binding.registry = registry[0]
-        for spec in ep.kernels:
+        for spec in (*ep.kernels, *(memcpy_kernels(type(ep)) if binding.factory.memories else ())):
             _register_kernel(ep, spec)
     out[0] = binding.registry
 
@@ -420,7 +427,7 @@ def bridge_py_create_kernel(
         try:
             outputs = info.output_names
             node = NodeInfo(label, info.input_names, outputs, info.element_types(outputs))
-            owner, compute = _made_kernel(spec, info, node)
+            owner, compute = _made_kernel(ep, spec, info, node)
             number[0] = _add_node(ep, owner, compute)
             features[0] = lib.BRIDGE_KERNEL_PREPACK if packs(owner) else 0
         except Exception as error:
@@ -429,7 +436,11 @@ def bridge_py_create_kernel(
         info._close()
 
 
-def _made_kernel(spec: KernelSpec, info: KernelInfo, node: NodeInfo) -> tuple[Any, Computation]:
+def _made_kernel(
+    ep: ExecutionProvider, spec: KernelSpec, info: KernelInfo, node: NodeInfo
+) -> tuple[Any, Computation]:
+    if spec.make is Memcpy:
+        return Memcpy(info), memcpy_node(ep, node)
     if isinstance(spec.make, type):
         kernel: Kernel = spec.make(info)
         return kernel, context_node(kernel.compute, node)
@@ -518,24 +529,32 @@ def bridge_py_session_ready(call: CData, number: int) -> None:
 
 # ---- end of life ----
 
-_CLOSABLE = (ExecutionProvider, Kernel, Allocator, DataTransfer, SyncStream, SyncNotification, Profiler)
+_CLOSABLE = (
+    Factory,
+    ExecutionProvider,
+    Kernel,
+    Allocator,
+    DataTransfer,
+    SyncStream,
+    SyncNotification,
+    Profiler,
+)
 
 
 def _release(number: int) -> None:
     _nodes.pop(number, None)
     _again.pop(number, None)
     item = _objects.remove(number)
-    if isinstance(item, Factory):
-        item.close()
-    if isinstance(item, ExecutionProvider):
-        _release_registry(item)
-    if isinstance(item, _CLOSABLE):
-        item.close()
-    del item
-    release_shared(number)
+    try:
+        if isinstance(item, _CLOSABLE):
+            item.close()
+    finally:  # what it raises is no reason to keep the rest
+        release_shared(number)
+        if isinstance(item, ExecutionProvider):
+            _release_binding(item)
 
 
-def _release_registry(ep: ExecutionProvider) -> None:
+def _release_binding(ep: ExecutionProvider) -> None:
     binding = ep._binding
     for number in binding.definitions:
         _objects.remove(number)
@@ -543,6 +562,9 @@ def _release_registry(ep: ExecutionProvider) -> None:
     if binding.registry is not None:
         binding.host.ep_api.ReleaseKernelRegistry(binding.registry)
         binding.registry = None
+    if binding.transfer is not None:
+        transfer, binding.transfer = binding.transfer, None
+        transfer.close()
 
 
 @callback

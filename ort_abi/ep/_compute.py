@@ -26,10 +26,10 @@ from ort_abi import dtypes
 from ort_abi._lib import CData, ffi, lib
 from ort_abi._tensor import array_at, fill_strings, read_strings
 from ort_abi.ep import _objects
-from ort_abi.ep._device import DeviceTensor, SyncStream, memory_device
+from ort_abi.ep._device import DeviceTensor, SyncStream, device_tensor
 from ort_abi.ep._errors import failed_call, forget_frames, record
 
-__all__ = ["KernelContext", "Node", "NodeInfo", "array_node", "context_node"]
+__all__ = ["KernelContext", "Node", "NodeInfo", "array_node", "context_node", "run_stream"]
 
 Array = NDArray[Any]
 
@@ -196,8 +196,7 @@ def _on_device(
     run: CData, value: CData, address: int, element_type: int, shape: tuple[int, ...], writeable: bool = False
 ) -> DeviceTensor:
     ep_api = run.call.host.ep_api
-    device = memory_device(ep_api, ep_api.Value_GetMemoryDevice(value))
-    return DeviceTensor(address & _ADDRESS_MASK, element_type, shape, device, writeable)
+    return device_tensor(ep_api, value, address & _ADDRESS_MASK, element_type, shape, writeable)
 
 
 def _named(names: Sequence[str], index: int) -> str:
@@ -448,6 +447,13 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     return record(ffi.addressof(run, "call"), error, info.label)
 
 
+def run_stream(run: CData) -> SyncStream | None:
+    """The provider's stream that a run's work belongs on."""
+    number = lib.bridge_run_stream_id(run)
+    found: SyncStream | None = _objects.get(number, "stream") if number else None
+    return found
+
+
 class _Written:
     """An output of the last run: an array over the host's memory, good for as long as that is the same."""
 
@@ -511,9 +517,7 @@ class KernelContext:
         """
         if self._run is None:
             raise self._refusal(0)
-        number = lib.bridge_run_stream_id(self._run)
-        found: SyncStream | None = _objects.get(number, "stream") if number else None
-        return found
+        return run_stream(self._run)
 
     def output(self, index: int, shape: Sequence[int]) -> Any:
         """A writable array over the host's memory for an output, of the model's element type; write every

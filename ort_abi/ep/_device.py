@@ -7,8 +7,9 @@ the host hands them around and never touches what is behind them.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +28,10 @@ __all__ = [
     "MemoryInfo",
     "SyncNotification",
     "SyncStream",
+    "device_tensor",
     "memory_device",
     "memory_key",
+    "plain_call",
     "tensor_of",
 ]
 
@@ -152,7 +155,8 @@ class Allocator:
 class DataTransfer:
     """Copies tensors from and to a device. Derive and define `can_copy` and `copy`; any thread may call them.
 
-    One object a registration (`OrtEpFactory::CreateDataTransfer`, API 23).
+    One object a registration, and others for sessions of hosts that want that
+    (`OrtEpFactory::CreateDataTransfer`, API 23).
     """
 
     def can_copy(self, source: MemoryDevice, target: MemoryDevice) -> bool:
@@ -174,9 +178,10 @@ class DataTransfer:
         targets: Sequence[DeviceTensor],
         streams: Sequence[SyncStream | None],
     ) -> None:
-        """A batch of copies (`OrtDataTransferImpl::CopyTensors`): by default one after the other."""
+        """A batch of copies (`OrtDataTransferImpl::CopyTensors`): by default one after the other. Never of
+        tensors without bytes."""
         for source, target, stream in zip(sources, targets, streams, strict=True):
-            self.copy(source, target, stream)
+            plain_call(self.copy, source, target, stream)
 
     def close(self) -> None:
         """Called when the host releases the data transfer."""
@@ -185,7 +190,8 @@ class DataTransfer:
 class SyncStream:
     """A queue of work on a device. Derive and define `flush` and `create_notification`.
 
-    Made by `ExecutionProvider.create_sync_stream`; kernels find the one to use as `ctx.stream`.
+    Made by `ExecutionProvider.create_sync_stream` and `create_session_stream`; kernels find the one to use as
+    `ctx.stream`.
     """
 
     def handle(self) -> int:
@@ -317,6 +323,18 @@ class DeviceTensor:
         return f"DeviceTensor({where}, {self.dtype}, {self._shape}, {self._device})"
 
 
+def plain_call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls what an author defined. Raises TypeError if it gives a coroutine or a generator: then nothing of
+    it has run, and that is no success."""
+    result = function(*arguments)
+    if inspect.isawaitable(result) or inspect.isgenerator(result):
+        if inspect.iscoroutine(result):
+            result.close()  # else Python warns that nobody awaited it
+        name = getattr(function, "__qualname__", repr(function))
+        raise TypeError(f"{name}() must be a plain function, not one that gives a {type(result).__name__}")
+    return result
+
+
 def memory_device(ep_api: CData, pointer: CData) -> MemoryDevice:
     """What an `OrtMemoryDevice*` says."""
     return MemoryDevice(
@@ -335,5 +353,16 @@ def tensor_of(host: CData, value: CData, writeable: bool) -> DeviceTensor:
     data = ffi.new("const void**")
     check(api.GetTensorData(value, data), api)
     shape = tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
-    device = memory_device(host.ep_api, host.ep_api.Value_GetMemoryDevice(value))
-    return DeviceTensor(int(ffi.cast("uintptr_t", data[0])), kind[0], shape, device, writeable)
+    return device_tensor(host.ep_api, value, int(ffi.cast("uintptr_t", data[0])), kind[0], shape, writeable)
+
+
+def device_tensor(
+    ep_api: CData, value: CData, address: int, element_type: int, shape: tuple[int, ...], writeable: bool
+) -> DeviceTensor:
+    """The same with what is known of it. Raises MemoryError for elements at 0: stock hosts go on after
+    an allocation that failed."""
+    device = memory_device(ep_api, ep_api.Value_GetMemoryDevice(value))
+    tensor = DeviceTensor(address, element_type, shape, device, writeable)
+    if not address and tensor.nbytes:
+        raise MemoryError(f"the host has a tensor of {tensor.nbytes} bytes on {device} without memory for it")
+    return tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from ort_abi._lib import CData, ffi, lib
@@ -11,14 +10,17 @@ from ort_abi.ep._callbacks import callback, key_values_of
 from ort_abi.ep._device import (
     Allocator,
     DataTransfer,
-    MemoryInfo,
+    DeviceTensor,
+    MemoryDevice,
     SyncNotification,
     SyncStream,
     memory_device,
     memory_key,
+    plain_call,
     tensor_of,
 )
-from ort_abi.ep._registration import Factory
+from ort_abi.ep._factory import Factory, checked
+from ort_abi.ep._provider import ExecutionProvider
 
 __all__: list[str] = []
 
@@ -27,12 +29,6 @@ _OPTIONAL = {
     "alloc_on_stream": lib.BRIDGE_ALLOCATOR_STREAMS,
     "shrink": lib.BRIDGE_ALLOCATOR_SHRINK,
 }
-
-
-def _checked(made: Any, kind: type, what: str) -> Any:
-    if not isinstance(made, kind):
-        raise TypeError(f"{what} must return an ort_abi.ep.{kind.__name__}, not {made!r}")
-    return made
 
 
 def _address(value: Any, what: str) -> int:
@@ -51,22 +47,25 @@ def _stream(number: int) -> SyncStream | None:
 
 
 @callback
-def bridge_py_create_allocator(call: CData, factory: int, memory: CData, options: CData, info: CData) -> None:
-    cls, memories = _factory(factory)
+def bridge_py_create_allocator(call: CData, owner: int, memory: CData, options: CData, info: CData) -> None:
+    factory, ep = _owner(owner)
     api = call.host.api
-    if not memories:
+    if not factory.memories:
         return
     key = memory_key(api, memory)
-    found = next((known for known in memories if known._key() == key), None)
+    found = next((known for known in factory.memories if known._key() == key), None)
     if found is None:
         raise ValueError(
             "the host asks for an allocator of memory that memory_infos() does not have: its device type, "
             f"vendor id, device id, memory type and allocator type are {key}"
         )
-    made = cls.create_allocator(found, key_values_of(api, options))
+    if ep is None:
+        made = factory.new_allocator(found, key_values_of(api, options))
+    else:
+        made = ep.create_session_allocator(found)
     if made is None:
         return
-    _checked(made, Allocator, f"{cls.__qualname__}.create_allocator()")
+    checked(made, Allocator, f"{factory.cls.__qualname__}.create_session_allocator()")
     kind = type(made)
     info.features = sum(
         bit for name, bit in _OPTIONAL.items() if getattr(kind, name) is not getattr(Allocator, name)
@@ -75,24 +74,27 @@ def bridge_py_create_allocator(call: CData, factory: int, memory: CData, options
     info.id = _objects.add(made)
 
 
-def _factory(number: int) -> tuple[Any, Collection[MemoryInfo]]:
-    factory: Factory = _objects.get(number, "factory")
-    return factory.cls, factory.memories
+def _owner(number: int) -> tuple[Factory, ExecutionProvider | None]:
+    """The factory, and the provider if it is the provider's id."""
+    found = _objects.get(number, "factory or provider")
+    return (found, None) if isinstance(found, Factory) else (found._binding.factory, found)
 
 
 @callback
 def bridge_py_alloc(call: CData, number: int, size: int, kind: int, stream: int, address: CData) -> None:
     allocator: Allocator = _objects.get(number, "allocator")
     if kind == lib.BRIDGE_ALLOC_ON_STREAM:
-        found = allocator.alloc_on_stream(size, _stream(stream))
+        found, what = allocator.alloc_on_stream(size, _stream(stream)), "alloc_on_stream()"
+    elif kind == lib.BRIDGE_RESERVE:
+        found, what = allocator.reserve(size), "reserve()"
     else:
-        found = allocator.reserve(size) if kind == lib.BRIDGE_RESERVE else allocator.alloc(size)
-    address[0] = _address(found, f"{type(allocator).__qualname__}.alloc()")
+        found, what = allocator.alloc(size), "alloc()"
+    address[0] = _address(found, f"{type(allocator).__qualname__}.{what}")
 
 
 @callback
 def bridge_py_free(call: CData, number: int, address: int) -> None:
-    _objects.get(number, "allocator").free(address)
+    plain_call(_objects.get(number, "allocator").free, address)
 
 
 @callback
@@ -109,7 +111,7 @@ def bridge_py_get_stats(call: CData, number: int, out: CData) -> None:
 
 @callback
 def bridge_py_shrink(call: CData, number: int) -> None:
-    _objects.get(number, "allocator").shrink()
+    plain_call(_objects.get(number, "allocator").shrink)
 
 
 # ---- copies ----
@@ -117,17 +119,17 @@ def bridge_py_shrink(call: CData, number: int) -> None:
 
 @callback
 def bridge_py_create_data_transfer(call: CData, factory: int, number: CData) -> None:
-    cls, _ = _factory(factory)
-    made = cls.create_data_transfer()
+    made = _objects.get(factory, "factory").new_transfer()
     if made is not None:
-        number[0] = _objects.add(_checked(made, DataTransfer, f"{cls.__qualname__}.create_data_transfer()"))
+        number[0] = _objects.add(made)
 
 
 @callback
 def bridge_py_can_copy(call: CData, number: int, source: CData, target: CData, yes: CData) -> None:
     transfer: DataTransfer = _objects.get(number, "data transfer")
     ep_api = call.host.ep_api
-    yes[0] = bool(transfer.can_copy(memory_device(ep_api, source), memory_device(ep_api, target)))
+    devices = memory_device(ep_api, source), memory_device(ep_api, target)
+    yes[0] = bool(plain_call(transfer.can_copy, *devices))
 
 
 @callback
@@ -136,12 +138,19 @@ def bridge_py_copy_tensors(
 ) -> None:
     transfer: DataTransfer = _objects.get(number, "data transfer")
     host = call.host
-    given = [ffi.NULL] * count if streams == ffi.NULL else [streams[i] for i in range(count)]
-    found = [_stream(lib.bridge_stream_id(host, stream)) for stream in given]
-    from_ = [tensor_of(host, sources[i], writeable=False) for i in range(count)]
-    to = [tensor_of(host, targets[i], writeable=True) for i in range(count)]
+    from_: list[DeviceTensor] = []
+    to: list[DeviceTensor] = []
+    on: list[SyncStream | None] = []
     try:
-        transfer.copy_tensors(from_, to, found)
+        for i in range(count):
+            source = tensor_of(host, sources[i], writeable=False)
+            if not source.nbytes:  # stock hosts pass those on
+                continue
+            from_.append(source)
+            to.append(tensor_of(host, targets[i], writeable=True))
+            on.append(_stream(0 if streams == ffi.NULL else lib.bridge_stream_id(host, streams[i])))
+        if from_:
+            plain_call(transfer.copy_tensors, from_, to, on)
     finally:
         for tensor in (*from_, *to):
             tensor._close()
@@ -152,12 +161,19 @@ def bridge_py_copy_tensors(
 
 @callback
 def bridge_py_create_sync_stream(
-    call: CData, factory: int, device: CData, options: CData, number: CData
+    call: CData, owner: int, device: CData, options: CData, number: CData
 ) -> None:
-    cls, _ = _factory(factory)
+    factory, ep = _owner(owner)
     where = memory_device(call.host.ep_api, device)
-    made = cls.create_sync_stream(where, key_values_of(call.host.api, options))
-    number[0] = _objects.add(_checked(made, SyncStream, f"{cls.__qualname__}.create_sync_stream()"))
+    if ep is None:
+        made = factory.new_stream(where, key_values_of(call.host.api, options))
+    else:
+        made = checked(
+            ep.create_session_stream(where),
+            SyncStream,
+            f"{type(ep).__qualname__}.create_session_stream()",
+        )
+    number[0] = _objects.add(made)
 
 
 @callback
@@ -168,12 +184,12 @@ def bridge_py_stream_handle(call: CData, number: int, handle: CData) -> None:
 
 @callback
 def bridge_py_stream_flush(call: CData, number: int) -> None:
-    _objects.get(number, "stream").flush()
+    plain_call(_objects.get(number, "stream").flush)
 
 
 @callback
 def bridge_py_stream_run_end(call: CData, number: int) -> None:
-    _objects.get(number, "stream").on_session_run_end()
+    plain_call(_objects.get(number, "stream").on_session_run_end)
 
 
 @callback
@@ -181,7 +197,7 @@ def bridge_py_create_notification(call: CData, number: int, out: CData) -> None:
     stream: SyncStream = _objects.get(number, "stream")
     made = stream.create_notification()
     out[0] = _objects.add(
-        _checked(made, SyncNotification, f"{type(stream).__qualname__}.create_notification()")
+        checked(made, SyncNotification, f"{type(stream).__qualname__}.create_notification()")
     )
 
 
@@ -190,11 +206,11 @@ def bridge_py_notify(call: CData, number: int, what: int, consumer: int) -> None
     notification: SyncNotification = _objects.get(number, "notification")
     stream = _stream(consumer)
     if what == lib.BRIDGE_ACTIVATE:
-        notification.activate()
+        plain_call(notification.activate)
     elif what == lib.BRIDGE_WAIT_ON_DEVICE and stream is not None:
-        notification.wait_on_device(stream)
+        plain_call(notification.wait_on_device, stream)
     else:
-        notification.wait_on_host()
+        plain_call(notification.wait_on_host)
 
 
 # ---- provider ----
@@ -202,4 +218,14 @@ def bridge_py_notify(call: CData, number: int, what: int, consumer: int) -> None
 
 @callback
 def bridge_py_ep_sync(call: CData, number: int) -> None:
-    _objects.get(number, "provider").sync()
+    plain_call(_objects.get(number, "provider").sync)
+
+
+@callback
+def bridge_py_default_memory_device(call: CData, number: int, out: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
+    device = ep.default_memory_device()
+    if device is not None:
+        what = f"{type(ep).__qualname__}.default_memory_device()"
+        checked(device, MemoryDevice, what)
+        out[0] = ep._binding.factory.device_pointer(call.host, device, what)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ort_abi.ep._compute import KernelContext
     from ort_abi.ep._custom_ops import CustomOp
     from ort_abi.ep._device import Allocator, DataTransfer, MemoryDevice, MemoryInfo, SyncStream
+    from ort_abi.ep._factory import Factory
     from ort_abi.ep._kernel_info import KernelInfo
     from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
     from ort_abi.graph import Graph, Node
@@ -216,11 +217,10 @@ class ExecutionProvider(OptionalSlots):
 
     @classmethod
     def create_allocator(cls, memory: MemoryInfo, options: Mapping[str, str]) -> Allocator | None:
-        """An allocator of one of `memory_infos`; None: the CPU's is to be used.
+        """An allocator of one of `memory_infos`, for the whole process; None: the CPU's is to be used.
 
-        Called for the whole process when the provider is registered, and by each session, without options;
-        for read-only memory by sessions only (`OrtEpFactory::CreateAllocator`, `OrtEp::CreateAllocator`,
-        API 23).
+        Called when the provider is registered, with `options` when an application replaces what was made
+        then, and by `create_session_allocator` (`OrtEpFactory::CreateAllocator`, API 23).
         """
         return None
 
@@ -231,9 +231,33 @@ class ExecutionProvider(OptionalSlots):
 
     @classmethod
     def create_sync_stream(cls, device: MemoryDevice, options: Mapping[str, str]) -> SyncStream:
-        """A stream on a device; hosts ask only if the provider is `stream_aware`
-        (`OrtEpFactory::CreateSyncStreamForDevice`, API 23)."""
+        """A stream on a device; hosts ask only if the provider is `stream_aware`. `options` are those of an
+        application that wants a stream of its own (`OrtEpFactory::CreateSyncStreamForDevice`, API 23)."""
         raise NotImplementedError(f"{cls.__qualname__} does not define create_sync_stream()")
+
+    def default_memory_device(self) -> MemoryDevice | None:
+        """The device of one of `memory_infos` that the session works in: kernels find inputs and outputs
+        there.
+
+        None, the default: what the session's `devices` agree on; where they have different memories the
+        session fails. On host-accessible memory kernels work in the CPU's
+        (`OrtEp::GetDefaultMemoryDevice`, API 27; older hosts do not ask).
+        """
+        return None
+
+    def create_session_allocator(self, memory: MemoryInfo) -> Allocator | None:
+        """The session's own allocator of one of `memory_infos`, released with the session; None: the CPU's is
+        to be used. By default that of `create_allocator`, without options.
+
+        Hosts ask for read-only memory, for weights, only here (`OrtEp::CreateAllocator`, API 23).
+        """
+        return self.create_allocator(memory, {})
+
+    def create_session_stream(self, device: MemoryDevice) -> SyncStream:
+        """A stream for runs of the session: one a run at a time, kept for the next. Hosts ask only if the
+        provider is `stream_aware`, and use `create_sync_stream` if this is not defined
+        (`OrtEp::CreateSyncStreamForDevice`, API 23)."""
+        return self.create_sync_stream(device, {})
 
     def get_capability(self, graph: Graph) -> Iterable[Node | Fuse | Sequence[Node]]:
         """The nodes that the provider takes: a `Node` runs on a kernel if there is one, else it is compiled;
@@ -301,9 +325,11 @@ class ExecutionProvider(OptionalSlots):
 class Binding:
     """What ties a provider object to its host. Internal."""
 
-    def __init__(self, host: CData, logger: CData) -> None:
+    def __init__(self, host: CData, logger: CData, factory: Factory) -> None:
         self.host = host
         self.logger = logger
+        self.factory = factory
+        self.transfer: DataTransfer | None = None  # for copies that are nodes of a graph
         self.support_info: CData | None = None
         self.registry: CData | None = None
         self.definitions: list[int] = []

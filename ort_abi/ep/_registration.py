@@ -7,11 +7,9 @@ from types import ModuleType
 from typing import Any, Protocol, cast
 
 import ort_abi._native
-from ort_abi._lib import CData
-from ort_abi.ep._device import MemoryInfo
 from ort_abi.ep._provider import ExecutionProvider
 
-__all__ = ["Factory", "find", "library_path", "prepare", "register_with", "unregister_from"]
+__all__ = ["find", "library_path", "prepare", "register_with", "unregister_from"]
 
 
 class Host(Protocol):
@@ -22,28 +20,6 @@ class Host(Protocol):
 
     def unregister_execution_provider_library(self, registration_name: str, /) -> Any:
         """Unregisters what was registered under a name."""
-
-
-class Factory:
-    """What a host's factory stands for: the class, and the memories of the devices that it offered."""
-
-    def __init__(self, cls: type[ExecutionProvider]) -> None:
-        self.cls = cls
-        self.memories: dict[MemoryInfo, CData] = {}
-        self._release: CData = None
-
-    def info_of(self, api: CData, memory: MemoryInfo) -> CData:
-        """The `OrtMemoryInfo*` of a memory. *borrows*: valid until `close`; stock onnxruntime keeps it."""
-        self._release = api.ReleaseMemoryInfo
-        if memory not in self.memories:
-            self.memories[memory] = memory._create(api)
-        return self.memories[memory]
-
-    def close(self) -> None:
-        """Releases what the factory has of the host."""
-        for pointer in self.memories.values():
-            self._release(pointer)
-        self.memories.clear()
 
 
 _lock = threading.Lock()

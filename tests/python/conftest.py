@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import ort_abi
+
+if TYPE_CHECKING:
+    from device_support import Plug
+    from numpy_device import NumpyDevice
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,3 +31,23 @@ def no_fallback_left() -> Iterator[None]:
     if name in ort_abi.env._state.libraries:
         gc.collect()
         ort_abi.unregister_execution_provider_library(name)
+
+
+@pytest.fixture
+def device() -> Iterator[Plug]:
+    """A function that registers a provider in our host and gives its device; afterwards nothing is left."""
+    from ort_abi import ep
+
+    objects, plugged = ep.live_objects(), []
+
+    def plug(cls: type[NumpyDevice]) -> ort_abi.OrtEpDevice:
+        ort_abi.register(cls)
+        plugged.append(cls)
+        return next(found for found in ort_abi.get_ep_devices() if found.ep_name == cls.name)
+
+    yield plug
+    gc.collect()
+    for cls in plugged:
+        ort_abi.unregister_execution_provider_library(cls.name)
+        assert len(cls.state.memory) == 0
+    assert ep.live_objects() == objects

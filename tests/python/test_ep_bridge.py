@@ -82,7 +82,11 @@ def test_identity(factory: Any) -> None:
 
 def test_slots_that_stock_hosts_call_unchecked_are_filled(factory: Any) -> None:
     out = ffi.new("OrtAllocator**", ffi.cast("OrtAllocator*", 1))
-    assert factory.CreateAllocator(factory, ffi.NULL, ffi.NULL, out) == ffi.NULL and out[0] == ffi.NULL
+    cpus = ffi.new("OrtAllocator**")
+    assert API.GetAllocatorWithDefaultOptions(cpus) == ffi.NULL
+    assert factory.CreateAllocator(factory, ffi.NULL, ffi.NULL, out) == ffi.NULL
+    assert out[0] == cpus[0]  # no allocator means the CPU's, and old hosts look into it
+    factory.ReleaseAllocator(factory, out[0])
     factory.ReleaseAllocator(factory, ffi.NULL)
     transfer = ffi.new("OrtDataTransferImpl**", ffi.cast("OrtDataTransferImpl*", 1))
     assert factory.CreateDataTransfer(factory, transfer) == ffi.NULL and transfer[0] == ffi.NULL
