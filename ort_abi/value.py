@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ort_abi import dtypes, env, errors
 from ort_abi._lib import NULL, CData, Handle, api, check, create, default_allocator, ffi
-from ort_abi._tensor import fill_strings, read_strings
+from ort_abi._tensor import array_at, fill_strings, read_strings
 from ort_abi.device import OrtDevice, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
 from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, ValueType, read_type
 
@@ -225,6 +225,29 @@ def _new_on(memory: OrtMemoryInfo, shape: Sequence[int], element_type: int) -> O
     return OrtValue(handle)
 
 
+def _capsule_of(data: Any) -> Any:
+    """The capsule of what speaks DLPack; another object is taken for one."""
+    if not hasattr(data, "__dlpack__"):
+        return data
+    try:
+        return data.__dlpack__(max_version=(1, 1))
+    except TypeError:  # from before there were versions
+        return data.__dlpack__()
+
+
+def _copy_of(taken: Any) -> NDArray[Any]:
+    """The elements of a `_dlpack.Import` in CPU memory, row after row."""
+    if 0 in taken.shape:
+        return np.empty(taken.shape, dtypes.from_onnx(taken.element_type))
+    if taken.strides is None:
+        array = array_at(taken.address, taken.element_type, taken.shape)
+    else:
+        first = array_at(taken.address, taken.element_type, (1,))
+        strides = [stride * first.itemsize for stride in taken.strides]
+        array = np.lib.stride_tricks.as_strided(first, taken.shape, strides)
+    return np.array(array, order="C")
+
+
 def device_for(device: str | OrtDevice, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
     """A device as users name it."""
     return device if isinstance(device, OrtDevice) else OrtDevice.make(device, device_id, vendor_id)
@@ -299,20 +322,85 @@ class OrtValue:
             return OrtValue(_new_tensor(default_allocator, shape, number))
         return _new_on(env.memory_on(device), shape, number)
 
-    @staticmethod
-    def from_dlpack(data: Any) -> OrtValue:
-        """A tensor over the CPU memory of another library's array that speaks DLPack."""
-        return OrtValue.ortvalue_from_numpy(np.from_dlpack(data))
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """A tensor over another library's memory, of an object that speaks DLPack or a capsule.
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over the tensor's memory."""
-        return self.numpy().__dlpack__(**options)
+        In CPU memory what is read-only or not contiguous is copied. On a GPU it has to be contiguous, and a
+        registered provider must have memory there; the other library's work on it must be done, and neither
+        side is told what the other writes. Raises BufferError for dtypes that ONNX lacks or that have several
+        elements a byte, and for other devices, `errors.NotFound` without such a provider, TypeError for an
+        object that does not speak DLPack.
+        """
+        from ort_abi.ep import _dlpack
+
+        taken = _dlpack.Import(_capsule_of(data))
+        element_type, shape = taken.element_type, taken.shape
+        if taken.device[0] in _dlpack.CPU_KINDS:
+            if taken.strides is not None or taken.read_only:
+                return cls.ortvalue_from_numpy(_copy_of(taken))
+            memory = cpu_memory
+        else:
+            vendor, mem_type = _dlpack.vendor_of(taken.device[0]), OrtDeviceMemoryType.DEFAULT
+            device = OrtDevice(OrtMemoryInfoDeviceType.GPU, mem_type, vendor, taken.device[1])
+            if taken.strides is not None:
+                raise BufferError(f"a tensor on {device} must be contiguous to be taken without a copy")
+            info = env.memory_on(device)
+            memory = info._handle.pointer
+        size, dims = dtypes.bytes_for(element_type, math.prod(shape)), ffi.new("int64_t[]", shape)
+        over = (memory, ffi.cast("void*", taken.address), size, dims, len(shape), element_type)
+        return cls(create("OrtValue", _release, _create_over, *over, parents=(taken,)))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the tensor's memory, which it *keeps alive* until its consumer is done.
+
+        What a run or a copy without a stream has written is there; nothing is waited for, whatever `stream`
+        says. With `copy=True` or another `dl_device` it is over a copy, which can be made in CPU memory only.
+        Raises BufferError for what cannot be done, strings, and types below a byte.
+        """
+        from ort_abi.ep import _dlpack
+
+        device, value = self.__dlpack_device__(), self
+        wanted = device if dl_device is None else tuple(dl_device)
+        on_cpu = wanted[0] == _dlpack.CPU
+        if copy or not (wanted == device or (on_cpu and device[0] in _dlpack.CPU_KINDS)):
+            if copy is False or not on_cpu:
+                raise BufferError(
+                    f"a tensor on {self.device_name()} goes to DLPack's device {wanted} as no copy"
+                )
+            value, stream = OrtValue.ortvalue_from_numpy(np.array(self.numpy())), None
+        element_type, shape = describe(value.pointer)
+        if element_type == dtypes.STRING:
+            raise BufferError("tensors of strings cannot go through DLPack")
+        return _dlpack.capsule(
+            value.data_ptr(),
+            element_type,
+            shape,
+            (wanted[0], wanted[1]),
+            stream=stream,
+            max_version=max_version,
+            read_only=False,
+            copied=value is not self,
+            owner=value._handle,
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's number of the device; only CPU memory can be handed out so far."""
-        if not _in_host_memory(self.pointer):
-            raise errors.NotImplemented(f"DLPack of memory on {self.device_name()}")
-        return (1, 0)
+        """DLPack's device type and number: CPU 1, CUDA 2 (pinned 3), ROCm 10 (pinned 11), others 12."""
+        from ort_abi.ep import _dlpack
+
+        memory, kind, number = _memory_of(self.pointer), ffi.new("OrtMemoryInfoDeviceType*"), ffi.new("int*")
+        api.MemoryInfoGetDeviceType(memory, kind)
+        check(api.MemoryInfoGetId(memory, number))
+        host = api.MemoryInfoGetDeviceMemType(memory) == OrtDeviceMemoryType.HOST_ACCESSIBLE
+        vendor = api.MemoryInfoGetVendorId(memory)
+        return _dlpack.device_of(OrtMemoryInfoDeviceType(kind[0]).name, vendor, number[0], host)
 
     @property
     def pointer(self) -> CData:

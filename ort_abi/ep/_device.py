@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 from ort_abi._tensor import array_at
+from ort_abi.ep import _dlpack
 
 __all__ = [
     "Allocator",
@@ -239,7 +240,8 @@ class SyncNotification:
 class DeviceTensor:
     """A tensor in some memory: address, shape and dtype. Valid during the call that it was given to.
 
-    On CUDA devices it has `__cuda_array_interface__`, so that `cupy.asarray(tensor)` is a view of it.
+    It speaks DLPack, so that `torch.from_dlpack(tensor)` is a view of it, and on CUDA devices has
+    `__cuda_array_interface__`, for `cupy.asarray(tensor)`. Views do not know when the call ends: drop them.
     """
 
     __slots__ = ("_device", "_element_type", "_pointer", "_shape", "_writeable")
@@ -314,6 +316,31 @@ class DeviceTensor:
             "version": 3,
             "strides": None,
         }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the memory; from `max_version` 1.0 on it tells that inputs are read-only.
+
+        Nothing is waited for: the elements are there for work on the kernel's `ctx.stream`, whatever `stream`
+        says. Raises RuntimeError after the call, BufferError for a copy, another device, or a dtype that
+        DLPack lacks (strings, types below a byte).
+        """
+        device = self.__dlpack_device__()
+        if copy or (dl_device is not None and tuple(dl_device) != device):
+            raise BufferError(f"memory on {self._device} is handed out as it is, without a copy")
+        how = {"stream": stream, "max_version": max_version, "read_only": not self._writeable}
+        return _dlpack.capsule(self.ptr, self._element_type, self._shape, device, **how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's device type and number: CPU 1, CUDA 2 (pinned 3), ROCm 10 (pinned 11), others 12."""
+        device = self._device
+        return _dlpack.device_of(device.type, device.vendor_id, device.device_id, device.host_accessible)
 
     def _close(self) -> None:
         self._pointer = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def test_bridge_compiles_without_warnings(compiler: str, native_dir: Path) -> No
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     flags = native_build.Options(cc=compiler).cflags(native_dir / "generated")
+    flags += ["-isystem", sysconfig.get_path("include"), "-DPy_LIMITED_API=0x030A0000"]
     for source in sorted((native_build.CSRC / "bridge").glob("*.c")):
         command = [compiler, *flags, "-fsyntax-only", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

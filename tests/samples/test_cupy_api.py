@@ -97,6 +97,7 @@ def test_everything_that_the_sample_names_is_there() -> None:
     assert {"cuda.Stream.null", "cuda.runtime.memcpyAsync", "asarray", "matmul"} <= named
     for path in named - LIBRARIES:
         find(path)
+    find("cuda.nvrtc.getVersion")
     assert named - LIBRARIES <= {*CALLS, *OPERATORS, "cuda.Stream.null"}
 
 
@@ -163,3 +164,12 @@ def test_what_a_device_tensor_tells_of_itself_makes_an_array(dtype: Any, shape: 
     assert (array.shape, array.dtype) == (shape, dtype)
     assert array.flags.c_contiguous
     assert array.data.ptr == (0x1000 if tensor.size else 0)
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.bool_])
+def test_cupy_takes_capsules(dtype: Any, max_version: Any) -> None:
+    number = {np.float16: 10, np.float32: 1, np.bool_: 9}[dtype]
+    tensor = ep.DeviceTensor(0x1000, number, (2, 3), ep.MemoryDevice("GPU", 0x10DE), True)
+    array = cupy.from_dlpack(tensor.__dlpack__(max_version=max_version))
+    assert (array.shape, array.dtype, array.data.ptr, array.data.device_id) == ((2, 3), dtype, 0x1000, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import os
@@ -18,6 +19,7 @@ import pytest
 
 import ort_abi
 from ort_abi import OrtValue, ep
+from ort_abi._lib import ffi
 
 from ..support.fake_cupy import FakeCupy
 
@@ -140,6 +142,43 @@ def test_copies_to_the_host_go_on_behind_the_stream(registered: ort_abi.OrtEpDev
     ort_abi.copy_tensors([pinned], [here], stream)
     assert fake.counts["copy kind 0"] == 1
     np.testing.assert_array_equal(here.numpy(), X)
+
+
+def test_values_go_through_dlpack(registered: ort_abi.OrtEpDevice) -> None:
+    value, pinned = OrtValue.ortvalue_from_numpy(X, "cuda"), pinned_value(registered)
+    assert value.__dlpack_device__() == (2, 0) and pinned.__dlpack_device__() == (3, 0)
+    again = OrtValue.from_dlpack(value)
+    assert (again.data_ptr(), again.device_name()) == (value.data_ptr(), "cuda")
+    np.testing.assert_array_equal(again.numpy(), X)
+    np.testing.assert_array_equal(np.from_dlpack(value, device="cpu"), X)  # type: ignore[arg-type,call-arg]
+    with pytest.raises(BufferError, match="as no copy"):
+        value.__dlpack__(dl_device=(1, 0), copy=False)
+    there = np.from_dlpack(pinned)  # type: ignore[arg-type]
+    assert there.ctypes.data == pinned.data_ptr()
+
+
+class DlpackCupy(FakeCupy):
+    """Takes tensors by way of DLPack."""
+
+    def asarray(self, tensor: Any) -> Any:
+        capsule = tensor.__dlpack__(stream=self.stream().ptr or 1, max_version=(1, 0))
+        name = b"dltensor_versioned"
+        get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        address = get(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name)
+        managed = ffi.cast("DLManagedTensorVersioned*", address)
+        told = managed.dl_tensor
+        assert (told.device_type, told.device_id, told.code, told.bits) == (2, 0, 2, 32)
+        self.counts["read-only" if managed.flags == 1 else "writeable"] += 1
+        shape = tuple(ffi.unpack(told.shape, told.ndim))
+        return self.memory.view(int(ffi.cast("uintptr_t", told.data)), shape, np.float32)
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.__name__)
+def test_the_model_runs_by_way_of_dlpack(host: ModuleType) -> None:
+    xp = DlpackCupy()
+    # The tests' device hangs on the CPU, but its memory says that it is CUDA's.
+    np.testing.assert_allclose(sample.run(host, provider(xp), X), EXPECTED)
+    assert (xp.counts["read-only"], xp.counts["writeable"]) == (5, 3)
 
 
 class ForeignStream(ep.SyncStream):
