@@ -31,9 +31,29 @@ static EpLibrary* next_library(OrtEnv* env, EpLibrary* library) {
   return next;
 }
 
-/* keeps alive `*library`: the caller takes USE_CALL off it. NULL: no EP can. */
-static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevice* to,
+/* The transfer of the device's EP, if it can. borrows: the device is in use. */
+static OrtDataTransferImpl* own_transfer(const OrtEpDevice* device, const OrtMemoryDevice* from,
+                                         const OrtMemoryDevice* to) {
+  const EpLibrary* library = device->library;
+  for (size_t i = 0; i < library->factory_count; i++) {
+    OrtDataTransferImpl* transfer = library->data_transfers[i];
+    if (library->factories[i] == device->factory && transfer != NULL && transfer->CanCopy(transfer, from, to))
+      return transfer;
+  }
+  return NULL;
+}
+
+/* The stream's EP knows its stream, so it comes first; then the others, in the order of registration. keeps
+ * alive `*library`: the caller takes USE_CALL off it. NULL: no EP can. */
+static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtSyncStream* stream,
+                                         const OrtMemoryDevice* from, const OrtMemoryDevice* to,
                                          EpLibrary** library) {
+  OrtDataTransferImpl* own = stream != NULL ? own_transfer(stream->ep_device, from, to) : NULL;
+  if (own != NULL) {
+    *library = stream->ep_device->library;
+    (*library)->uses[USE_CALL]++;
+    return own;
+  }
   for (*library = next_library(env, NULL); *library != NULL; *library = next_library(env, *library)) {
     for (size_t i = 0; i < (*library)->factory_count; i++) {
       OrtDataTransferImpl* transfer = (*library)->data_transfers[i];
@@ -43,9 +63,11 @@ static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtMemoryDevice* fro
   return NULL;
 }
 
-bool env_can_copy(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevice* to) {
+bool env_can_copy(OrtEnv* env, const OrtEpDevice* by, const OrtMemoryDevice* from,
+                  const OrtMemoryDevice* to) {
   EpLibrary* library = NULL;
-  if (transfer_get(env, from, to, &library) == NULL) return false;
+  if (by != NULL) return own_transfer(by, from, to) != NULL;
+  if (transfer_get(env, NULL, from, to, &library) == NULL) return false;
   library->uses[USE_CALL]--;
   return true;
 }
@@ -105,7 +127,7 @@ static OrtStatus* copy_directly(OrtEnv* env, const Copies* copies, bool* is_done
   bool is_cpu = from->device_type == OrtMemoryInfoDeviceType_CPU &&
                 to->device_type == OrtMemoryInfoDeviceType_CPU && from->vendor_id == to->vendor_id;
   EpLibrary* library = NULL;
-  OrtDataTransferImpl* transfer = is_cpu ? NULL : transfer_get(env, from, to, &library);
+  OrtDataTransferImpl* transfer = is_cpu ? NULL : transfer_get(env, copies->stream, from, to, &library);
   *is_done = transfer != NULL || (memory_device_is_host(from) && memory_device_is_host(to));
   if (transfer == NULL) {
     if (*is_done) copy_by_host(copies);

@@ -157,6 +157,8 @@ typedef struct SharedAllocator {
 /* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
  * use. */
 OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
+/* False for an EP's own allocator and a stream of somebody else, whom it need not know. */
+bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library);
 /* Makes the shared allocators of a device, where there are no equal ones. */
 OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device);
 /* releases those that the device owns. */
@@ -249,8 +251,8 @@ OrtStatus* notification_wait_on_host(Notification* notification); /* the calling
  * one the copy may end after the call. What CopyTensors does, for sessions too. Any thread. */
 OrtStatus* env_copy_tensors(OrtEnv* env, const OrtValue* const* source, OrtValue* const* target,
                             OrtSyncStream* stream, size_t count);
-/* True when an EP copies from one device to the other in one step. Any thread. */
-bool env_can_copy(OrtEnv* env, const OrtMemoryDevice* from, const OrtMemoryDevice* to);
+/* True when `by` (in use; NULL: any EP) copies from one device to the other in one step. Any thread. */
+bool env_can_copy(OrtEnv* env, const OrtEpDevice* by, const OrtMemoryDevice* from, const OrtMemoryDevice* to);
 
 /* ---- plugin_guard.c: reading structs that a plugin filled in ---- */
 

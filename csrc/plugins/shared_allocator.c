@@ -30,6 +30,15 @@ OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory) {
   return allocator == NULL && is_cpu ? allocator_cpu() : allocator;
 }
 
+bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library) {
+  pthread_mutex_lock(&env->mutex);
+  const SharedAllocator* entry = find_allocator(env, allocator);
+  bool is_foreign =
+      entry != NULL && entry->arena == NULL && entry->owner != NULL && entry->owner->library != library;
+  pthread_mutex_unlock(&env->mutex);
+  return !is_foreign && allocator_knows_streams(allocator);
+}
+
 /* ---- Tensors keep the library of their allocator, and the environment ---- */
 
 /* gives what allocator_drop takes: the library, or the environment for an arena that no EP owns. */

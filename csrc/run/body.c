@@ -256,7 +256,7 @@ OrtStatus* check_terminated(const OrtKernelContext* context) {
 }
 
 OrtSyncStream* ep_stream(const OrtKernelContext* context) {
-  return context->frame->streams[context->step->unit->ep->place];
+  return context->frame->streams[context->step->unit->ep->stream];
 }
 
 OrtStatus* finish_stream(OrtKernelContext* context, OrtStatus* status) {

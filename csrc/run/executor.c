@@ -117,7 +117,6 @@ static OrtStatus* run_steps(Frame* frame) {
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
     if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
-    if (frame->scratch != NULL) frame_drop_scratch(frame);
     if (status != NULL) return step_failure(status, step);
     TRY(check_produced(frame, step));
     for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);

@@ -4,11 +4,6 @@
 
 #include "run/run.h"
 
-struct Scratch {
-  Scratch* older;
-  char padding[MEM_ALIGNMENT - sizeof(Scratch*)]; /* keeps what follows aligned */
-};
-
 /* ---- Getting and putting ---- */
 
 static void place_constants(Frame* frame, const Plan* plan) {
@@ -34,8 +29,8 @@ static Frame* frame_new(OrtSession* session, Plan* plan) {
   frame->copies = mem_calloc(plan->output_count, sizeof *frame->copies);
   frame->is_fetched = mem_calloc(plan->output_count, sizeof *frame->is_fetched);
   frame->staged = mem_calloc(plan->input_count, sizeof *frame->staged);
-  frame->streams = mem_calloc(session->place_count, sizeof *frame->streams);
-  frame->own_streams = mem_calloc(session->place_count, sizeof *frame->own_streams);
+  frame->streams = mem_calloc(session->stream_count, sizeof *frame->streams);
+  frame->own_streams = mem_calloc(session->stream_count, sizeof *frame->own_streams);
   frame->notifications = mem_calloc(plan->notification_count, sizeof *frame->notifications);
   if (frame->values == NULL || frame->own == NULL || frame->own_buffer == NULL ||
       frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL ||
@@ -58,7 +53,7 @@ static void free_buffer(const Frame* frame, const FrameBuffer* buffer) {
 void frame_free(Frame* frame) {
   if (frame == NULL) return;
   for (size_t i = 0; i < frame->buffer_count; i++) free_buffer(frame, &frame->buffers[i]);
-  for (size_t i = 0; frame->own_streams != NULL && i < frame->session->place_count; i++)
+  for (size_t i = 0; frame->own_streams != NULL && i < frame->session->stream_count; i++)
     stream_release(frame->own_streams[i]);
   mem_free(frame->is_fetched);
   mem_free(frame->staged);
@@ -116,29 +111,32 @@ void frame_put(Frame* frame) {
 /* ---- Intermediates ---- */
 
 /* The best free buffer for `size` bytes: the smallest that is large enough and not far too large. -1: none.
- */
-static int32_t find_buffer(const Frame* frame, int32_t place, size_t size) {
+ * Work of this run may still go on in what other streams used. */
+static int32_t find_buffer(const Frame* frame, int32_t place, int32_t stream, size_t size) {
   int32_t best = -1;
   for (size_t i = 0; i < frame->buffer_count; i++) {
     const FrameBuffer* buffer = &frame->buffers[i];
     if (buffer->is_taken || buffer->place != place || buffer->size < size || buffer->size / 2 > size + 4096)
       continue;
+    if (buffer->stream != stream && buffer->last_run == frame->run) continue;
     if (best < 0 || buffer->size < frame->buffers[best].size) best = (int32_t)i;
   }
   return best;
 }
 
-static void* alloc_buffer(Frame* frame, int32_t place, size_t size) {
+static void* alloc_buffer(Frame* frame, int32_t place, int32_t stream, size_t size) {
   if (place == 0) return mem_alloc_aligned(size);
-  return allocator_alloc_on_stream(frame->session->places[place].allocator, size, frame->streams[place]);
+  OrtAllocator* allocator = frame->session->places[place].allocator;
+  return allocator_alloc_on_stream(allocator, size, stream_for_memory(frame, stream, place));
 }
 
 static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t* out) {
-  int32_t index = find_buffer(frame, place, size);
+  int32_t stream = frame->context.step->stream;
+  int32_t index = find_buffer(frame, place, stream, size);
   if (index < 0) {
     if (!ARRAY_RESERVE(frame->buffers, frame->buffer_capacity, frame->buffer_count + 1))
       return status_no_memory();
-    void* data = alloc_buffer(frame, place, size);
+    void* data = alloc_buffer(frame, place, stream, size);
     if (data == NULL && place != 0)
       return status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
                         frame->session->places[place].memory->name, size);
@@ -147,6 +145,7 @@ static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t*
     frame->buffers[index] = (FrameBuffer){.data = data, .size = size, .place = place};
   }
   frame->buffers[index].is_taken = true;
+  frame->buffers[index].stream = stream;
   frame->buffers[index].last_run = frame->run;
   *out = index;
   return NULL;
@@ -197,24 +196,4 @@ void frame_drop(Frame* frame, int32_t slot) {
   if (value->dims != value->inline_dims) mem_free(value->dims);
   if (frame->own_buffer[slot] >= 0) frame->buffers[frame->own_buffer[slot]].is_taken = false;
   frame->own_buffer[slot] = -1;
-}
-
-/* ---- Scratch ---- */
-
-OrtStatus* frame_scratch(Frame* frame, size_t size, void** out) {
-  size_t total;
-  Scratch* scratch = size_add(size, sizeof *scratch, &total) ? mem_alloc_aligned(total) : NULL;
-  if (scratch == NULL) return status_no_memory();
-  scratch->older = frame->scratch;
-  frame->scratch = scratch;
-  *out = scratch + 1;
-  return NULL;
-}
-
-void frame_drop_scratch(Frame* frame) {
-  while (frame->scratch != NULL) {
-    Scratch* older = frame->scratch->older;
-    mem_free_aligned(frame->scratch);
-    frame->scratch = older;
-  }
 }

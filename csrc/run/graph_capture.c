@@ -221,7 +221,7 @@ static OrtStatus* replay_graph(GraphCapture* capture, const Frame* frame, int id
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
   status = capture->replay(ep->ep, id);
   if (status != NULL) status = ep_failure(status, "EP '%s': OrtEp::ReplayGraph failed", ep->name);
-  for (size_t i = 1; i < frame->session->place_count && status == NULL; i++) {
+  for (size_t i = 1; i < frame->session->stream_count && status == NULL; i++) {
     if (graph->frame->own_streams[i] != NULL) status = stream_flush(graph->frame->own_streams[i]);
   }
   return status;

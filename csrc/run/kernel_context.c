@@ -146,13 +146,20 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetSyncStream(const OrtKernelContext* 
   return NULL;
 }
 
-/* Resources are what built-in EPs of stock ORT show to custom ops; no EP here has any. */
+/* Resources are what the streams of EPs built into stock ORT show to custom ops. A plugin's stream cannot
+ * have any: *resource is NULL, as in stock. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetResource(const OrtKernelContext* context, int resource_version,
                                                       int resource_id, void** resource) {
   REQUIRE_ARG(context);
   REQUIRE_ARG(resource);
-  return status_new(ORT_NOT_FOUND, "KernelContext_GetResource: EP '%s' has no resource %d of version %d",
-                    context->step->unit->ep->name, resource_id, resource_version);
+  if (stream_of(context) == NULL)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "KernelContext_GetResource: node '%s' of EP '%s' runs on no stream, which could have "
+                      "resource %d of version %d",
+                      context->step->unit->node->name, context->step->unit->ep->name, resource_id,
+                      resource_version);
+  *resource = NULL;
+  return NULL;
 }
 
 static OrtStatus* find_allocator(const OrtSession* session, const OrtMemoryInfo* memory, const char* slot,
@@ -165,19 +172,28 @@ static OrtStatus* find_allocator(const OrtSession* session, const OrtMemoryInfo*
   return NULL;
 }
 
+/* *place: whose allocator it is; 0: none's. */
+static OrtStatus* context_allocator(const OrtKernelContext* context, const OrtMemoryInfo* memory,
+                                    const char* slot, OrtAllocator** out, int32_t* place) {
+  const OrtSession* session = context->frame->session;
+  for (size_t i = 1; i < session->place_count; i++) {
+    if (!memory_device_equal(&session->places[i].memory->device, &memory->device)) continue;
+    *out = session->places[i].allocator;
+    *place = (int32_t)i;
+    return NULL;
+  }
+  *place = 0;
+  return find_allocator(session, memory, slot, out);
+}
+
 /* borrows: ReleaseAllocator may be called on it, and does nothing. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetAllocator(const OrtKernelContext* context,
                                                        const OrtMemoryInfo* mem_info, OrtAllocator** out) {
   REQUIRE_ARG(context);
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(out);
-  const OrtSession* session = context->frame->session;
-  for (size_t i = 1; i < session->place_count; i++) {
-    if (!memory_device_equal(&session->places[i].memory->device, &mem_info->device)) continue;
-    *out = session->places[i].allocator;
-    return NULL;
-  }
-  return find_allocator(session, mem_info, "KernelContext_GetAllocator", out);
+  int32_t place;
+  return context_allocator(context, mem_info, "KernelContext_GetAllocator", out, &place);
 }
 
 /* gives (caller releases with ReleaseAllocator, also after the session and the environment). */
@@ -191,17 +207,26 @@ OrtStatus* ORT_API_CALL api_CreateAllocator(const OrtSession* session, const Ort
   return allocator_lend(allocator, out);
 }
 
-/* borrows: until the kernel's call ends. */
+/* gives (the kernel frees it with the allocator of KernelContext_GetAllocator): memory for work on the
+ * kernel's stream. *out NULL: no bytes are asked for. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetScratchBuffer(const OrtKernelContext* context,
                                                            const OrtMemoryInfo* mem_info,
                                                            size_t count_or_bytes, void** out) {
   REQUIRE_ARG(context);
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(out);
-  if (!memory_device_is_host(&mem_info->device))
-    return status_new(ORT_NOT_IMPLEMENTED, "KernelContext_GetScratchBuffer: memory '%s' is not the host's",
-                      mem_info->name);
-  return frame_scratch(context->frame, count_or_bytes, out);
+  OrtAllocator* allocator = NULL;
+  int32_t place = 0;
+  TRY(context_allocator(context, mem_info, "KernelContext_GetScratchBuffer", &allocator, &place));
+  OrtSyncStream* stream = place != 0 ? stream_for_memory(context->frame, context->step->stream, place) : NULL;
+  void* made = count_or_bytes != 0 ? allocator_alloc_on_stream(allocator, count_or_bytes, stream) : NULL;
+  if (made == NULL && count_or_bytes != 0)
+    return status_new(ORT_RUNTIME_EXCEPTION,
+                      "KernelContext_GetScratchBuffer: no memory in '%s' for %zu bytes (EP '%s', node '%s')",
+                      mem_info->name, count_or_bytes, context->step->unit->ep->name,
+                      context->step->unit->node->name);
+  *out = made;
+  return NULL;
 }
 
 /* Calls `fn` for 0 to total-1 on this thread. */

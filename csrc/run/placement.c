@@ -97,22 +97,45 @@ static bool is_stream_aware(const SessionEp* ep) {
   return ask != NULL && ask(ep->factory);
 }
 
-OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
-  const OrtMemoryInfo* memory = NULL;
-  ep->place = 0;
-  TRY(default_memory(ep, &memory));
-  if (memory == NULL || memory_device_is_host(&memory->device)) return NULL;
+static int32_t find_place(const OrtSession* session, const OrtMemoryInfo* memory) {
   for (size_t i = 1; i < session->place_count; i++) {
-    if (!memory_device_equal(&session->places[i].memory->device, &memory->device)) continue;
-    ep->place = (int32_t)i;
-    return NULL;
+    if (memory_device_equal(&session->places[i].memory->device, &memory->device)) return (int32_t)i;
   }
+  return 0;
+}
+
+/* Leaves the EP in host memory if it wants that. */
+static OrtStatus* add_place(OrtSession* session, SessionEp* ep, const OrtMemoryInfo* memory) {
   Place* place = &session->places[session->place_count];
-  *place = (Place){.memory = memory, .ep = ep, .has_streams = is_stream_aware(ep)};
+  *place = (Place){.memory = memory, .ep = ep};
   TRY(find_allocator(session, ep, memory, &place->allocator, &place->owns_allocator));
   if (place->allocator == NULL || place->allocator == allocator_cpu()) return NULL;
   ep->place = (int32_t)session->place_count++;
   return find_read_only(session, ep, place);
+}
+
+static void add_stream(OrtSession* session, SessionEp* ep) {
+  const Place* place = &session->places[ep->place];
+  const EpLibrary* library = ep->devices[0]->library;
+  bool is_own = place->owns_allocator && place->ep->devices[0]->library == library;
+  ep->stream = (int32_t)session->stream_count++;
+  session->streams[ep->stream] = (SessionStream){
+      .ep = ep,
+      .is_known = place->owns_allocator
+                      ? is_own && allocator_knows_streams(place->allocator)
+                      : env_allocator_takes_streams(session->env, place->allocator, library),
+  };
+}
+
+OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
+  const OrtMemoryInfo* memory = NULL;
+  ep->place = ep->stream = 0;
+  TRY(default_memory(ep, &memory));
+  if (memory == NULL || memory_device_is_host(&memory->device)) return NULL;
+  ep->place = find_place(session, memory);
+  if (ep->place == 0) TRY(add_place(session, ep, memory));
+  if (ep->place != 0 && is_stream_aware(ep)) add_stream(session, ep);
+  return NULL;
 }
 
 void places_close(OrtSession* session) {

@@ -114,39 +114,53 @@ static OrtNode* copy_node(Planner* planner, const OrtValueInfo* value, bool is_t
   return node;
 }
 
-static OrtStatus* add_copy_step(Planner* planner, int32_t from, int32_t to) {
+/* `stream` if its EP can do such a copy itself, else 0. */
+static int32_t copy_stream(const OrtSession* session, int32_t stream, const Slot* from, const Slot* to) {
+  if (stream == 0) return 0;
+  bool can =
+      env_can_copy(session->env, session->streams[stream].ep->devices[0],
+                   &session->places[from->place].memory->device, &session->places[to->place].memory->device);
+  return can ? stream : 0;
+}
+
+/* `reader`: whose unit reads the result; NULL: it is read in host memory. */
+static OrtStatus* add_copy_step(Planner* planner, int32_t from, int32_t to, SessionEp* reader) {
   Plan* plan = planner->plan;
-  OrtSession* session = planner->session;
-  int32_t from_place = plan->slots[from].place, to_place = plan->slots[to].place;
-  const Place* place = &session->places[to_place != 0 ? to_place : from_place];
+  const OrtSession* session = planner->session;
+  const Slot* source = &plan->slots[from];
+  Slot* target = &plan->slots[to];
+  int32_t readers = reader != NULL ? copy_stream(session, reader->stream, source, target) : 0;
+  target->stream = readers != 0 ? readers : copy_stream(session, source->stream, source, target);
+  SessionEp* ep = reader != NULL ? reader : session->places[source->place].ep;
   Unit* unit = arena_alloc(planner->arena, sizeof *unit);
   int32_t* slots = arena_calloc(planner->arena, 2, sizeof *slots);
-  OrtNode* node = copy_node(planner, plan->slots[from].value, to_place == 0);
+  OrtNode* node = copy_node(planner, source->value, target->place == 0);
   if (unit == NULL || slots == NULL || node == NULL) return status_no_memory();
   slots[0] = from;
   slots[1] = to;
-  *unit = (Unit){.ep = place->ep, .graph = plan->graph, .is_copy = true, .node = node};
+  *unit = (Unit){.ep = ep, .graph = plan->graph, .is_copy = true, .node = node};
   Step* step = &plan->steps[plan->step_count++];
   *step = (Step){.unit = unit,
                  .inputs = &slots[0],
                  .input_count = 1,
                  .read_count = 1,
                  .outputs = &slots[1],
-                 .output_count = 1};
-  int32_t stream = to_place != 0 && session->places[to_place].has_streams ? to_place : from_place;
-  step->stream = session->places[stream].has_streams ? stream : 0;
+                 .output_count = 1,
+                 .stream = target->stream};
   return NULL;
 }
 
 /* True when the way from one place to the other is through host memory. */
 static bool goes_through_host(const OrtSession* session, int32_t from, int32_t to) {
   return from != 0 && to != 0 &&
-         !env_can_copy(session->env, &session->places[from].memory->device,
+         !env_can_copy(session->env, NULL, &session->places[from].memory->device,
                        &session->places[to].memory->device);
 }
 
-/* The slot that shows the value of `slot` in `place`: itself, a copy that is there, or a new one. */
-static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, int32_t* out) {
+/* The slot that shows the value of `slot` where `reader` (NULL: the host) reads it, in `place`: itself, a
+ * copy that is there, or a new one. */
+static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, SessionEp* reader,
+                                int32_t* out) {
   Plan* plan = planner->plan;
   int32_t from = slot;
   bool is_constant = plan->slots[slot].kind == SLOT_CONSTANT;
@@ -159,7 +173,7 @@ static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, i
     last = at;
   }
   if (!is_constant && goes_through_host(planner->session, plan->slots[slot].place, place)) {
-    TRY(slot_in_place(planner, slot, 0, &from));
+    TRY(slot_in_place(planner, slot, 0, NULL, &from));
     while (plan->slots[last].next_copy >= 0) last = plan->slots[last].next_copy;
   }
   int32_t made = (int32_t)plan->slot_count++;
@@ -173,12 +187,12 @@ static OrtStatus* slot_in_place(Planner* planner, int32_t slot, int32_t place, i
                              .next_copy = -1};
   plan->slots[last].next_copy = made;
   *out = made;
-  return is_constant ? NULL : add_copy_step(planner, from, made);
+  return is_constant ? NULL : add_copy_step(planner, from, made, reader);
 }
 
 /* Inputs may put copy steps before the unit's own. */
 static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* const* values, size_t count,
-                             bool is_input, int32_t* slots) {
+                             bool is_input, int32_t stream, int32_t* slots) {
   for (size_t i = 0; i < count; i++) {
     OrtValueInfo* value = values[i];
     slots[i] = -1;
@@ -191,10 +205,11 @@ static OrtStatus* step_slots(Planner* planner, const Unit* unit, OrtValueInfo* c
     int32_t place = place_wanted(unit, i, !is_input, value);
     if (!is_input) {
       slot->place = place;
+      slot->stream = stream;
       continue;
     }
     slot->is_needed = true;
-    TRY(slot_in_place(planner, slots[i], place, &slots[i]));
+    TRY(slot_in_place(planner, slots[i], place, place != 0 ? unit->ep : NULL, &slots[i]));
   }
   return NULL;
 }
@@ -234,7 +249,7 @@ static OrtStatus* captured_slots(Planner* planner, const Unit* unit, Body* bodie
                           "nothing makes the value '%s' that subgraphs of node '%s' of EP '%s' read",
                           outer->name, unit->node->name, unit->ep->name);
       planner->plan->slots[outer->slot].is_needed = true;
-      TRY(slot_in_place(planner, (int32_t)outer->slot, 0, slots++));
+      TRY(slot_in_place(planner, (int32_t)outer->slot, 0, NULL, slots++));
     }
   }
   return NULL;
@@ -248,11 +263,11 @@ static OrtStatus* plan_step(Planner* planner, Unit* unit) {
   int32_t* inputs = arena_calloc(planner->arena, node->input_count + captured, sizeof *inputs);
   int32_t* outputs = arena_calloc(planner->arena, node->output_count, sizeof *outputs);
   if (inputs == NULL || outputs == NULL) return status_no_memory();
-  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, inputs));
-  if (bodies != NULL) TRY(captured_slots(planner, unit, bodies, inputs + node->input_count));
-  TRY(step_slots(planner, unit, node->outputs, node->output_count, false, outputs));
   /* A kernel that runs subgraphs waits for its inputs and for what it has started. */
-  bool has_stream = bodies == NULL && planner->session->places[unit->ep->place].has_streams;
+  int32_t stream = bodies == NULL ? unit->ep->stream : 0;
+  TRY(step_slots(planner, unit, node->inputs, node->input_count, true, stream, inputs));
+  if (bodies != NULL) TRY(captured_slots(planner, unit, bodies, inputs + node->input_count));
+  TRY(step_slots(planner, unit, node->outputs, node->output_count, false, stream, outputs));
   Step* step = &planner->plan->steps[planner->plan->step_count++];
   *step = (Step){.unit = unit,
                  .inputs = inputs,
@@ -260,7 +275,7 @@ static OrtStatus* plan_step(Planner* planner, Unit* unit) {
                  .read_count = node->input_count + captured,
                  .outputs = outputs,
                  .output_count = node->output_count,
-                 .stream = has_stream ? unit->ep->place : 0,
+                 .stream = stream,
                  .bodies = bodies};
   return NULL;
 }
@@ -327,7 +342,9 @@ static OrtStatus* plan_in_place(Planner* planner, Step* step) {
     if ((size_t)alias->input >= step->input_count || (size_t)alias->output >= step->output_count) continue;
     int32_t input = step->inputs[alias->input], output = step->outputs[alias->output];
     if (input < 0 || output < 0 || in_place[alias->output] >= 0) continue;
-    if (planner->plan->slots[input].place != planner->plan->slots[output].place) continue;
+    const Slot *from = &planner->plan->slots[input], *to = &planner->plan->slots[output];
+    if (from->place != to->place) continue;
+    if (from->stream != step->stream) continue; /* earlier readers may still go on there */
     if (times_read(step, input) != 1 || !dies_here(step, input)) continue;
     bool is_given_away = false;
     for (size_t k = 0; k < step->output_count; k++) is_given_away = is_given_away || in_place[k] == input;
@@ -369,7 +386,7 @@ static OrtStatus* plan_steps(Planner* planner) {
   if (plan->steps == NULL) TRY_DONE(status_no_memory());
   for (size_t i = 0; i < count; i++) TRY_DONE(plan_step(planner, node_unit(order[i])));
   for (size_t i = 0; i < plan->step_count; i++)
-    planner->session->places[plan->steps[i].stream].has_work = true;
+    planner->session->streams[plan->steps[i].stream].has_work = true;
   TRY_DONE(plan_order(planner->session, plan));
   TRY_DONE(plan_lifetimes(planner));
   for (size_t i = 0; i < plan->step_count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));

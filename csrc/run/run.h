@@ -96,7 +96,8 @@ typedef struct SessionEp {
   OrtStatus*(ORT_API_CALL* on_run_end)(OrtEp*, const OrtRunOptions*, bool);
   bool is_concurrent;
   bool wants_channels_last;
-  int32_t place; /* where its values live, of OrtSession::places */
+  int32_t place;  /* where its values live, of OrtSession::places */
+  int32_t stream; /* what its work runs on, of OrtSession::streams; 0: the calling thread */
 } SessionEp;
 /* Makes the EP of `devices` (all of one factory; borrowed from the environment) and asks it for its kernels.
  * On failure there is nothing to close. */
@@ -112,14 +113,19 @@ OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 
 /* A memory that values of the session live in. Place 0 is the host's. */
 typedef struct Place {
   const OrtMemoryInfo* memory;         /* of an EP device in use */
-  SessionEp* ep;                       /* the first EP with it: it makes the streams; NULL: the host's */
+  SessionEp* ep;                       /* the first EP with it; NULL: the host's */
   OrtAllocator* allocator;             /* for intermediates */
   OrtAllocator* read_only;             /* for initializers */
   bool owns_allocator, owns_read_only; /* made by OrtEp::CreateAllocator; released through the factory */
-  bool has_streams;
-  bool has_work; /* of the plan, on its streams */
 } Place;
-/* Finds or adds the place of an EP that was just opened. */
+/* What a stream-aware EP works on. Each run has a stream of its own for it. Stream 0 is the calling thread.
+ */
+typedef struct SessionStream {
+  SessionEp* ep;
+  bool is_known; /* to the allocator of the EP's place: it may give memory to the stream */
+  bool has_work; /* of a plan */
+} SessionStream;
+/* Finds or adds the place of an EP that was just opened, and adds its stream. */
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep);
 void places_close(OrtSession* session); /* releases the allocators, before the EPs close */
 /* Where `unit` wants its input (or makes its output) `index`: host memory for strings and what its kernel
@@ -153,12 +159,12 @@ struct OrtNodeComputeContext {
 
 /* Nodes that one EP runs together: a fused group, or one node with a kernel. */
 struct Unit {
-  SessionEp* ep;
+  SessionEp* ep; /* of a copy: the one that reads the result, or that made the source */
   OrtGraph* graph;
   OrtNode** nodes; /* topological order */
   size_t node_count;
   bool is_fused, drop_constants;
-  bool is_copy;  /* of the plan: copies a value from one place to another for `ep` */
+  bool is_copy;  /* of the plan: copies a value from one place to another */
   size_t serial; /* claims are numbered as they are made */
   OrtNode* node; /* the fused node, or the only one */
   OrtNodeComputeContext context;
@@ -260,10 +266,17 @@ typedef struct Slot {
   bool is_needed;                         /* somebody reads it: a kernel must produce it */
   int32_t output;                         /* SLOT_OUTPUT: place among the plan's outputs */
   int32_t place;      /* of OrtSession::places; of an input: 0, whatever the caller gives */
+  int32_t stream;     /* whose work makes it; 0: it is there when the step returns */
   int32_t next_copy;  /* the next slot that shows this value in another place; -1: none */
   bool is_held;       /* work may read it after its last reader was called: kept to the end */
   OrtValue* constant; /* SLOT_CONSTANT on a device: owned */
 } Slot;
+
+/* What has to be done before a step is called. */
+typedef struct Wait {
+  int32_t notification;
+  bool is_on_device; /* the step's stream waits, else the host does */
+} Wait;
 
 /* A subgraph of a step's node, for a kernel that runs it. */
 typedef struct Body {
@@ -282,9 +295,9 @@ typedef struct Step {
   size_t last_used_count;
   const int32_t*
       in_place;         /* for each output: an input slot whose memory it may take over, or -1; NULL: none */
-  int32_t stream;       /* the place whose stream it runs on; 0: the calling thread */
+  int32_t stream;       /* of OrtSession::streams; 0: done when the call returns */
   int32_t notification; /* activated behind the step, because somebody waits for it; -1: nobody */
-  const int32_t* waits; /* notifications that the host waits for before the step */
+  const Wait* waits;
   size_t wait_count;
   const Body* bodies; /* one a subgraph of the node; NULL: there are none, or the node is fused */
   _Atomic uint64_t runs, nanoseconds;
@@ -350,11 +363,10 @@ typedef struct FrameBuffer {
   void* data;
   size_t size;
   int32_t place;
+  int32_t stream; /* that used it last in `last_run`: only work on it comes after what may still go on */
   bool is_taken;
   uint64_t last_run;
 } FrameBuffer;
-
-typedef struct Scratch Scratch;
 
 struct Frame {
   OrtSession* session;
@@ -373,14 +385,13 @@ struct Frame {
   OrtValue* const* caller_outputs;             /* what Run was given: preallocated values, or NULL */
   const OrtMemoryInfo* const* caller_memories; /* where new outputs are to lie; NULL: in host memory */
   bool has_device_values;                      /* among what the caller gave */
-  OrtSyncStream** streams;                     /* a place: its stream in this run; NULL: none */
-  OrtSyncStream** own_streams;                 /* a place: the frame's own */
+  OrtSyncStream** streams;                     /* of this run; NULL: none */
+  OrtSyncStream** own_streams;                 /* of the frame; NULL: not opened yet */
   Notification* notifications;                 /* open during a run */
   bool drops_buffers;   /* device buffers were used by a stream of the caller's: not kept */
   FrameBuffer* buffers; /* kept from run to run, those not used in a run are freed */
   size_t buffer_count, buffer_capacity;
   uint64_t run;
-  Scratch* scratch;   /* of the current step */
   Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
   bool is_kept;       /* for a captured graph, which works in its memory: frame_put does nothing */
   OrtLogger run_logger;
@@ -393,8 +404,6 @@ void frame_free(Frame* frame); /* releases */
  * whose buffer is taken over, or -1. */
 OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse);
 void frame_drop(Frame* frame, int32_t slot); /* releases an intermediate's value */
-OrtStatus* frame_scratch(Frame* frame, size_t size, void** out);
-void frame_drop_scratch(Frame* frame);
 
 /* ---- assignment.c: what Session_GetEpGraphAssignmentInfo shows ---- */
 
@@ -420,6 +429,8 @@ struct OrtSession {
   size_t claim_count;
   Place* places; /* [0] is the host's */
   size_t place_count;
+  SessionStream* streams; /* [0] has no EP */
+  size_t stream_count;
   DeviceCopy* device_copies;
   OrtPrepackedWeightsContainer* packed_weights; /* a reference; NULL: kernels do not share */
   Plan plan;
@@ -460,6 +471,9 @@ void graph_capture_close(OrtSession* session); /* releases the frames of the gra
 OrtStatus* graph_capture_run(Frame* frame);
 
 /* ---- run_devices.c: a Run with values on devices ---- */
+
+/* The frame's stream `stream`, if memory of the place may be allocated on it; else NULL. borrows. */
+OrtSyncStream* stream_for_memory(const Frame* frame, int32_t stream, int32_t place);
 
 static inline bool frame_has_devices(const Frame* frame) {
   return frame->session->place_count > 1 || frame->has_device_values;

@@ -6,9 +6,8 @@
 /* ---- Streams ---- */
 
 /* The EP's own stream, or its factory's. */
-static OrtStatus* open_stream(OrtSession* session, const Place* place, OrtSyncStream** out) {
-  SessionEp* ep = place->ep;
-  const OrtMemoryDevice* device = &place->memory->device;
+static OrtStatus* open_stream(OrtSession* session, const SessionEp* ep, OrtSyncStream** out) {
+  const OrtMemoryDevice* device = &session->places[ep->place].memory->device;
   uint32_t factory_version = ep->devices[0]->factory_version;
   OrtStatus*(ORT_API_CALL * by_ep)(OrtEp*, const OrtMemoryDevice*, OrtSyncStreamImpl**) =
       GUARD_SLOT(ep->ep, ep->version, CreateSyncStreamForDevice, 23);
@@ -28,8 +27,18 @@ static OrtStatus* open_stream(OrtSession* session, const Place* place, OrtSyncSt
   return stream_new(session->env, ep->devices[0], device, impl, out);
 }
 
-static bool is_callers(const Frame* frame, size_t place) {
-  return frame->streams[place] != NULL && frame->streams[place] != frame->own_streams[place];
+static bool is_callers(const Frame* frame, size_t stream) {
+  return frame->streams[stream] != NULL && frame->streams[stream] != frame->own_streams[stream];
+}
+
+static const OrtMemoryDevice* device_of(const OrtSession* session, const SessionEp* ep) {
+  return &session->places[ep->place].memory->device;
+}
+
+/* True when the caller's stream is of this EP, which can use it then. */
+static bool can_stand_in(const OrtSession* session, const OrtSyncStream* callers, const SessionEp* ep) {
+  return callers != NULL && callers->ep_device->factory == ep->factory &&
+         memory_device_equal(&callers->device, device_of(session, ep));
 }
 
 /* The stream of the run options (may be NULL) takes the place of the frame's own. */
@@ -37,18 +46,25 @@ static OrtStatus* open_streams(Frame* frame) {
   OrtSession* session = frame->session;
   OrtSyncStream* callers = frame->options != NULL ? frame->options->stream : NULL;
   bool is_known = callers == NULL;
-  for (size_t i = 1; i < session->place_count; i++) {
-    const Place* place = &session->places[i];
-    bool is_callers_place = callers != NULL && memory_device_equal(&callers->device, &place->memory->device);
-    is_known = is_known || is_callers_place;
-    if (is_callers_place) frame->streams[i] = callers;
-    if (is_callers_place || !place->has_work) continue;
-    if (frame->own_streams[i] == NULL) TRY(open_stream(session, place, &frame->own_streams[i]));
+  for (size_t i = 1; i < session->stream_count; i++) {
+    const SessionStream* stream = &session->streams[i];
+    bool stands_in = can_stand_in(session, callers, stream->ep);
+    is_known = is_known || stands_in;
+    if (stands_in) frame->streams[i] = callers;
+    if (stands_in || !stream->has_work) continue;
+    if (frame->own_streams[i] == NULL) TRY(open_stream(session, stream->ep, &frame->own_streams[i]));
     frame->streams[i] = frame->own_streams[i];
   }
   if (is_known) return NULL;
   return status_new(ORT_INVALID_ARGUMENT,
-                    "the run options' stream is on a device that no EP of the session works on");
+                    "the run options' stream is one of '%s', for a device that this EP does not work on in "
+                    "the session",
+                    callers->ep_device->ep_name);
+}
+
+OrtSyncStream* stream_for_memory(const Frame* frame, int32_t stream, int32_t place) {
+  const SessionStream* made_for = &frame->session->streams[stream];
+  return made_for->is_known && made_for->ep->place == place ? frame->streams[stream] : NULL;
 }
 
 /* ---- Inputs ---- */
@@ -57,25 +73,29 @@ static OrtStatus* open_streams(Frame* frame) {
 static OrtStatus* sync_eps(Frame* frame) {
   OrtSession* session = frame->session;
   const Plan* plan = frame->plan;
-  for (size_t i = 1; i < session->place_count; i++) {
-    SessionEp* ep = session->places[i].ep;
+  for (size_t i = 0; i < session->ep_count; i++) {
+    const SessionEp* ep = &session->eps[i];
     OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
-    if (sync == NULL || is_callers(frame, i)) continue;
+    if (ep->place == 0 || sync == NULL || is_callers(frame, (size_t)ep->stream)) continue;
     bool is_given = false;
     for (size_t k = 0; k < plan->input_count && !is_given; k++)
       is_given =
-          frame->input_given[k] && memory_device_equal(&frame->values[plan->inputs[k].slot]->memory->device,
-                                                       &session->places[i].memory->device);
+          frame->input_given[k] &&
+          memory_device_equal(&frame->values[plan->inputs[k].slot]->memory->device, device_of(session, ep));
     OrtStatus* status = is_given ? sync(ep->ep) : NULL;
     if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
   }
   return NULL;
 }
 
+/* A stream of the run whose EP copies the value to the host; NULL: none. */
 static OrtSyncStream* stream_for(const Frame* frame, const OrtValue* value) {
   const OrtSession* session = frame->session;
-  for (size_t i = 1; i < session->place_count; i++) {
-    if (memory_device_equal(&session->places[i].memory->device, &value->memory->device))
+  const OrtMemoryDevice* from = &value->memory->device;
+  for (size_t i = 1; i < session->stream_count; i++) {
+    const OrtSyncStream* stream = frame->streams[i];
+    if (stream != NULL && memory_device_equal(&stream->device, from) &&
+        env_can_copy(session->env, stream->ep_device, from, &memory_info_cpu.device))
       return frame->streams[i];
   }
   return NULL;
@@ -99,7 +119,7 @@ static OrtStatus* stage_inputs(Frame* frame) {
 }
 
 static void borrow_streams(Frame* frame, const Frame* from) {
-  for (size_t i = 0; i < frame->session->place_count; i++) frame->streams[i] = from->streams[i];
+  for (size_t i = 0; i < frame->session->stream_count; i++) frame->streams[i] = from->streams[i];
 }
 
 OrtStatus* devices_begin(Frame* frame) {
@@ -116,8 +136,11 @@ OrtStatus* devices_begin(Frame* frame) {
 
 OrtStatus* devices_wait(Frame* frame, const Step* step) {
   for (size_t i = 0; i < step->wait_count; i++) {
-    Notification* notification = &frame->notifications[step->waits[i]];
-    if (notification->impl != NULL) TRY(notification_wait_on_host(notification));
+    const Wait* wait = &step->waits[i];
+    Notification* notification = &frame->notifications[wait->notification];
+    if (notification->impl == NULL) continue;
+    TRY(wait->is_on_device ? notification_wait_on_device(notification, frame->streams[step->stream])
+                           : notification_wait_on_host(notification));
   }
   return NULL;
 }
@@ -188,8 +211,14 @@ OrtStatus* devices_fetch(Frame* frame) {
     const OrtMemoryInfo* where = target != NULL ? target->memory : memory != NULL ? memory : &memory_info_cpu;
     if (target == NULL && memory_device_equal(&where->device, &made->memory->device)) continue;
     OrtValue* copy = target;
-    OrtStatus* status =
-        copy_to_output(frame, spec, made, memory, frame->streams[plan->slots[spec->slot].place], &copy);
+    OrtSyncStream* stream = frame->streams[plan->slots[spec->slot].stream];
+    OrtStatus* status = NULL;
+    if (stream != NULL &&
+        !env_can_copy(frame->session->env, stream->ep_device, &made->memory->device, &where->device)) {
+      status = stream_flush(stream); /* another EP copies, which does not know the stream */
+      stream = NULL;
+    }
+    if (status == NULL) status = copy_to_output(frame, spec, made, memory, stream, &copy);
     if (status != NULL)
       return status_wrap(status, "output '%s' could not be copied to '%s'", spec->name, where->name);
     frame->copies[i] = copy != target ? copy : NULL;
@@ -208,22 +237,30 @@ static OrtStatus* add_failure(Frame* frame, OrtStatus* first, OrtStatus* failure
   return first;
 }
 
-/* True when host memory took part in the run's work on the place: it must be done before Run returns. */
-static bool must_flush(const Frame* frame, size_t place, bool has_failed) {
-  if (has_failed || !is_callers(frame, place)) return true;
-  if (!allocator_knows_streams(frame->session->places[place].allocator))
+/* True when the step reads or makes what its stream does not order: it must be done before Run returns. */
+static bool reads_elsewhere(const Frame* frame, const Step* step) {
+  const Plan* plan = frame->plan;
+  for (size_t i = 0; i < step->read_count; i++) {
+    if (step->inputs[i] >= 0 && plan->slots[step->inputs[i]].is_held) return true;
+  }
+  if (!step->unit->is_copy) return false;
+  const OrtValue* source = frame->values[step->inputs[0]];
+  if (plan->slots[step->outputs[0]].place == 0 || source == NULL) return true;
+  const SessionEp* ep = frame->session->streams[step->stream].ep;
+  return !memory_device_equal(&source->memory->device, device_of(frame->session, ep));
+}
+
+/* True when others than the stream's EP took part in the run's work on it. */
+static bool must_flush(const Frame* frame, size_t stream, bool has_failed) {
+  if (has_failed || !is_callers(frame, stream)) return true;
+  if (!frame->session->streams[stream].is_known)
     return true; /* what the run frees at its end is anybody's at once */
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     if (frame->is_fetched[i]) return true;
   }
   for (size_t i = 0; i < plan->step_count; i++) {
-    const Step* step = &plan->steps[i];
-    if (!step->unit->is_copy || step->stream != (int32_t)place) continue;
-    const OrtValue* source = frame->values[step->inputs[0]];
-    if (plan->slots[step->outputs[0]].place == 0 || source == NULL) return true;
-    if (!memory_device_equal(&source->memory->device, &frame->session->places[place].memory->device))
-      return true;
+    if (plan->steps[i].stream == (int32_t)stream && reads_elsewhere(frame, &plan->steps[i])) return true;
   }
   return false;
 }
@@ -231,14 +268,14 @@ static bool must_flush(const Frame* frame, size_t place, bool has_failed) {
 OrtStatus* devices_end(Frame* frame, OrtStatus* status) {
   OrtSession* session = frame->session;
   bool has_failed = status != NULL;
-  for (size_t i = 1; i < session->place_count; i++) {
+  for (size_t i = 1; i < session->stream_count; i++) {
     OrtSyncStream* stream = frame->streams[i];
     if (stream == NULL) continue;
     if (!is_callers(frame, i)) status = add_failure(frame, status, stream_end_run(stream));
     if (must_flush(frame, i, has_failed)) status = add_failure(frame, status, stream_flush(stream));
     frame->drops_buffers = frame->drops_buffers || is_callers(frame, i);
   }
-  for (size_t i = 0; i < session->place_count; i++) frame->streams[i] = NULL;
+  for (size_t i = 0; i < session->stream_count; i++) frame->streams[i] = NULL;
   for (size_t i = 0; i < frame->plan->notification_count; i++) notification_close(&frame->notifications[i]);
   return status;
 }

@@ -27,7 +27,10 @@ static OrtStatus* add_eps(OrtSession* session) {
   const OrtEpDevice** cpu = arena_alloc(&session->arena, sizeof *cpu);
   session->eps = arena_calloc(&session->arena, options->ep_count + 1, sizeof *session->eps);
   session->places = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->places);
-  if (cpu == NULL || session->eps == NULL || session->places == NULL) return status_no_memory();
+  session->streams = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->streams);
+  if (cpu == NULL || session->eps == NULL || session->places == NULL || session->streams == NULL)
+    return status_no_memory();
+  session->stream_count = 1;
   session->places[session->place_count++] = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
   cpu[0] = env_cpu_device(session->env);
   bool no_fallback = session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1';

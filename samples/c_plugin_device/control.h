@@ -11,6 +11,7 @@ typedef struct VirtualDeviceControl {
   _Atomic int64_t
       drop_wait; /* the wait of this number (waits_on_device + waits_on_host) is left out; -1: none */
   _Atomic int reads_late; /* copies from host memory on a stream read it when the stream comes to them */
+  _Atomic int has_no_peer_copies;   /* devices of the library do not copy to each other */
   _Atomic int has_plain_allocators; /* those made from now on have no AllocOnStream */
   char failing_callback[64];        /* a call of this callback fails; emptied by it */
   char giving_nothing[64];          /* a call of this callback says OK and gives nothing; emptied by it */

@@ -27,6 +27,9 @@
 #ifndef DEVICE_ID /* two libraries built with different ids are two devices */
 #define DEVICE_ID 0
 #endif
+#ifndef DEVICE_COUNT /* of one library: devices DEVICE_ID, DEVICE_ID + 1, ... each with an EP */
+#define DEVICE_COUNT 1
+#endif
 #define DEVICE_VENDOR_ID 0xbe57
 #define OLDEST_API       23
 
@@ -56,6 +59,9 @@ typedef struct Factory {
   const OrtApi* api;
   const OrtEpApi* ep_api;
   uint32_t api_version; /* of the host */
+  char name[64];        /* of the EP: EP_NAME, and behind it ".1" for the second device */
+  uint32_t device_id;
+  struct Factory* next_of_library; /* its device's neighbour, in a ring */
   Memory memory;
   OrtMemoryInfo *device_info, *host_accessible_info, *read_only_info;
   pthread_mutex_t streams_mutex; /* guards `streams` */
@@ -72,8 +78,10 @@ bool asked_for_nothing(const char* callback);
 /* ---- memory.c ---- */
 OrtStatus* memory_open(Factory* factory);
 void memory_close(Factory* factory); /* releases the mappings and the memory infos */
-/* The device's own address of what the host knows as `address`; NULL if that is no device memory. */
+/* The device's own address of what the host knows as `address`; NULL if that is not the device's memory. */
 char* memory_alias(const Factory* factory, const void* address);
+/* The same for memory of any device of the factory's library. */
+char* memory_alias_of_any(const Factory* factory, const void* address);
 /* Work of `stream` is done: what was tagged with it is free for everybody. */
 void memory_forget_stream(Factory* factory, const Stream* stream);
 OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* info, OrtAllocator** allocator);

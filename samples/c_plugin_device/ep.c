@@ -274,8 +274,7 @@ static OrtStatus* ORT_API_CALL ep_compile(OrtEp* this_ptr, const OrtGraph** grap
 /* ---- The EP's other callbacks ---- */
 
 static const char* ORT_API_CALL ep_get_name(const OrtEp* this_ptr) {
-  (void)this_ptr;
-  return EP_NAME;
+  return ((const Ep*)this_ptr)->factory->name;
 }
 
 /* Which graph the run is, from its options; -1: none. */
@@ -375,7 +374,7 @@ static OrtStatus* read_option(const Factory* factory, const OrtSessionOptions* o
   OrtStatus* status = NULL;
   char key[128];
   int is_set = 0;
-  snprintf(key, sizeof key, "ep.%s.%s", EP_NAME, name);
+  snprintf(key, sizeof key, "ep.%s.%s", factory->name, name);
   for (char* c = key; *c != '\0'; c++) *c = (char)tolower((unsigned char)*c);
   value[0] = '\0';
   TRY(api->HasSessionConfigEntry(options, key, &is_set));

@@ -15,8 +15,8 @@ VirtualDeviceControl* virtual_device_control(void) {
 }
 
 OrtStatus* fail(const Factory* factory, OrtErrorCode code, const char* format, ...) {
-  char text[256] = EP_NAME ": ";
-  size_t used = strlen(text);
+  char text[256];
+  size_t used = (size_t)snprintf(text, sizeof text, "%s: ", factory->name);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text + used, sizeof text - used, format, arguments);
@@ -41,8 +41,7 @@ bool asked_for_nothing(const char* callback) {
 }
 
 static const char* ORT_API_CALL factory_get_name(const OrtEpFactory* this_ptr) {
-  (void)this_ptr;
-  return EP_NAME;
+  return ((const Factory*)this_ptr)->name;
 }
 
 static const char* ORT_API_CALL factory_get_vendor(const OrtEpFactory* this_ptr) {
@@ -168,7 +167,36 @@ static void factory_fill(Factory* factory) {
   base->SelectBestModelCandidate = factory_select_best_model;
 }
 
-/* gives one factory (the host releases it with ReleaseEpFactory). */
+static void factory_free(Factory* factory) {
+  memory_close(factory);
+  pthread_mutex_destroy(&factory->streams_mutex);
+  free(factory);
+}
+
+/* gives (caller releases with factory_free) the factory of device DEVICE_ID + `index`. */
+static OrtStatus* factory_new(const OrtApi* api, uint32_t api_version, uint32_t index, Factory** out) {
+  Factory* factory = calloc(1, sizeof *factory);
+  if (factory == NULL) return api->CreateStatus(ORT_FAIL, EP_NAME ": no memory for a factory");
+  factory->api = api;
+  factory->ep_api = api->GetEpApi();
+  factory->api_version = api_version;
+  factory->device_id = DEVICE_ID + index;
+  factory->next_of_library = factory;
+  if (index == 0)
+    snprintf(factory->name, sizeof factory->name, "%s", EP_NAME);
+  else
+    snprintf(factory->name, sizeof factory->name, "%s.%u", EP_NAME, index);
+  pthread_mutex_init(&factory->streams_mutex, NULL);
+  factory_fill(factory);
+  OrtStatus* status = memory_open(factory);
+  if (status != NULL)
+    factory_free(factory);
+  else
+    *out = factory;
+  return status;
+}
+
+/* gives a factory for each device (the host releases them with ReleaseEpFactory, all at one time). */
 OrtStatus* ORT_API_CALL CreateEpFactories(const char* registered_name, const OrtApiBase* api_base,
                                           const OrtLogger* default_logger, OrtEpFactory** factories,
                                           size_t max_factories, size_t* num_factories) {
@@ -179,27 +207,22 @@ OrtStatus* ORT_API_CALL CreateEpFactories(const char* registered_name, const Ort
   while (api == NULL && version > OLDEST_API) api = api_base->GetApi(--version);
   if (api == NULL) /* every host has version 1, and with it a way to say no */
     return api_base->GetApi(1)->CreateStatus(ORT_FAIL, EP_NAME ": the host is older than API version 23");
-  if (max_factories == 0) return api->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": no place for a factory");
-  Factory* factory = calloc(1, sizeof *factory);
-  if (factory == NULL) return api->CreateStatus(ORT_FAIL, EP_NAME ": no memory for the factory");
-  factory->api = api;
-  factory->ep_api = api->GetEpApi();
-  factory->api_version = version;
-  pthread_mutex_init(&factory->streams_mutex, NULL);
-  factory_fill(factory);
-  OrtStatus* status = memory_open(factory);
-  if (status != NULL) {
-    memory_close(factory);
-    free(factory);
-    return status;
+  if (max_factories < DEVICE_COUNT)
+    return api->CreateStatus(ORT_INVALID_ARGUMENT, EP_NAME ": no place for the factories");
+  Factory* made[DEVICE_COUNT] = {NULL};
+  OrtStatus* status = NULL;
+  for (uint32_t i = 0; i < DEVICE_COUNT; i++) TRY(factory_new(api, version, i, &made[i]));
+  for (size_t i = 0; i < DEVICE_COUNT; i++) {
+    made[i]->next_of_library = made[(i + 1) % DEVICE_COUNT];
+    factories[i] = &made[i]->base;
   }
-  factories[0] = &factory->base;
-  *num_factories = 1;
-  return NULL;
+  *num_factories = DEVICE_COUNT;
+done:
+  for (size_t i = 0; status != NULL && i < DEVICE_COUNT && made[i] != NULL; i++) factory_free(made[i]);
+  return status;
 }
 
 OrtStatus* ORT_API_CALL ReleaseEpFactory(OrtEpFactory* factory) {
-  memory_close((Factory*)factory);
-  free(factory);
+  factory_free((Factory*)factory);
   return NULL;
 }

@@ -32,7 +32,7 @@ OrtStatus* memory_open(Factory* factory) {
   Memory* memory = &factory->memory;
   OrtStatus* status = NULL;
   memory->host_base = memory->alias = MAP_FAILED;
-  int file = memfd_create(EP_NAME, MFD_CLOEXEC);
+  int file = memfd_create(factory->name, MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, (off_t)DEVICE_BYTES) != 0)
     TRY(fail(factory, ORT_FAIL, "no memory file for the device"));
   memory->host_base = mmap(NULL, DEVICE_BYTES, PROT_NONE, MAP_SHARED, file, 0);
@@ -43,14 +43,14 @@ OrtStatus* memory_open(Factory* factory) {
   *memory->chunks = (Chunk){.size = DEVICE_BYTES, .is_free = true};
   pthread_mutex_init(&memory->mutex, NULL);
   const OrtApi* api = factory->api;
-  TRY(api->CreateMemoryInfo_V2("VirtualDevice", OrtMemoryInfoDeviceType_GPU, DEVICE_VENDOR_ID, DEVICE_ID,
-                               OrtDeviceMemoryType_DEFAULT, GRANULE, OrtDeviceAllocator,
+  TRY(api->CreateMemoryInfo_V2("VirtualDevice", OrtMemoryInfoDeviceType_GPU, DEVICE_VENDOR_ID,
+                               factory->device_id, OrtDeviceMemoryType_DEFAULT, GRANULE, OrtDeviceAllocator,
                                &factory->device_info));
   TRY(api->CreateMemoryInfo_V2("VirtualDevice read-only", OrtMemoryInfoDeviceType_GPU, DEVICE_VENDOR_ID,
-                               DEVICE_ID, OrtDeviceMemoryType_DEFAULT, GRANULE, OrtReadOnlyAllocator,
+                               factory->device_id, OrtDeviceMemoryType_DEFAULT, GRANULE, OrtReadOnlyAllocator,
                                &factory->read_only_info));
-  TRY(api->CreateMemoryInfo_V2("VirtualDevice host", OrtMemoryInfoDeviceType_GPU, DEVICE_VENDOR_ID, DEVICE_ID,
-                               OrtDeviceMemoryType_HOST_ACCESSIBLE, 0, OrtDeviceAllocator,
+  TRY(api->CreateMemoryInfo_V2("VirtualDevice host", OrtMemoryInfoDeviceType_GPU, DEVICE_VENDOR_ID,
+                               factory->device_id, OrtDeviceMemoryType_HOST_ACCESSIBLE, 0, OrtDeviceAllocator,
                                &factory->host_accessible_info));
 done:
   if (file >= 0) close(file);
@@ -77,6 +77,14 @@ char* memory_alias(const Factory* factory, const void* address) {
   const Memory* memory = &factory->memory;
   if (byte < memory->host_base || byte >= memory->host_base + DEVICE_BYTES) return NULL;
   return memory->alias + (byte - memory->host_base);
+}
+
+char* memory_alias_of_any(const Factory* factory, const void* address) {
+  char* alias = memory_alias(factory, address);
+  for (const Factory* other = factory->next_of_library; alias == NULL && other != factory;
+       other = other->next_of_library)
+    alias = memory_alias(other, address);
+  return alias;
 }
 
 /* ---- The arena ---- */

@@ -1,4 +1,5 @@
-/* Copies between the host's memory and the device's, on a stream when there is one. */
+/* Copies between the host's memory and the device's, and from one device of the library to another, on a
+ * stream when there is one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void run_copy(Task* task) {
 static bool is_ours(const Factory* factory, const OrtMemoryDevice* device) {
   const OrtEpApi* ep_api = factory->ep_api;
   return ep_api->MemoryDevice_GetVendorId(device) == DEVICE_VENDOR_ID &&
-         ep_api->MemoryDevice_GetDeviceId(device) == DEVICE_ID &&
+         ep_api->MemoryDevice_GetDeviceId(device) - DEVICE_ID < DEVICE_COUNT &&
          ep_api->MemoryDevice_GetDeviceType(device) == OrtMemoryInfoDeviceType_GPU;
 }
 
@@ -38,6 +39,8 @@ static bool ORT_API_CALL transfer_can_copy(const OrtDataTransferImpl* this_ptr, 
                                            const OrtMemoryDevice* to) {
   const Factory* factory = ((const Transfer*)this_ptr)->factory;
   bool from_ours = is_ours(factory, from), to_ours = is_ours(factory, to);
+  if (from_ours && to_ours && control.has_no_peer_copies)
+    return factory->ep_api->MemoryDevice_GetDeviceId(from) == factory->ep_api->MemoryDevice_GetDeviceId(to);
   return (from_ours && to_ours) || (from_ours && is_host(factory, to)) || (is_host(factory, from) && to_ours);
 }
 
@@ -63,9 +66,9 @@ static OrtStatus* copy_one(Factory* factory, const OrtValue* from, OrtValue* to,
   TRY(api->GetTensorSizeInBytes(to, &target_size));
   if (size != target_size)
     TRY(fail(factory, ORT_INVALID_ARGUMENT, "a copy of %zu bytes to %zu", size, target_size));
-  char* device_source =
-      memory_alias(factory, source); /* host-accessible memory is no arena memory: used as it is */
-  char* device_target = memory_alias(factory, target);
+  /* Host-accessible memory is no arena memory: used as it is. */
+  char* device_source = memory_alias_of_any(factory, source);
+  char* device_target = memory_alias_of_any(factory, target);
   count_copy(device_source != NULL, device_target != NULL, stream != NULL);
   if (stream == NULL) {
     memcpy(device_target ? device_target : target, device_source ? device_source : source, size);

@@ -1,8 +1,9 @@
 /* What the device tests share: registering the device libraries, and tensors on them.
  *
  * The folder of the libraries is in DEVICE_LIBRARIES: libvirtual.so (the sample), libother.so (the sample
- * again, as another device), libtwin.so (once more: another EP for the first one's device), libplain.so
- * (plain_device.c) and libkernels.so (kernel_device.c). */
+ * again, as another device), libtwin.so (once more: another EP for the first one's device), libpair.so (once
+ * more: two devices in one library), libplain.so (plain_device.c), libkernels.so (kernel_device.c) and
+ * libneighbours.so (again: another EP for the first one's device). */
 #ifndef TESTS_DEVICE_DEVICES_H
 #define TESTS_DEVICE_DEVICES_H
 

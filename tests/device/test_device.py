@@ -26,8 +26,13 @@ LIBRARIES: dict[str, tuple[list[Path], list[str]]] = {
     "virtual": (SAMPLE, []),
     "other": (SAMPLE, ["-DDEVICE_ID=1", '-DEP_NAME="OtherExecutionProvider"']),
     "twin": (SAMPLE, ['-DEP_NAME="TwinExecutionProvider"']),
+    "pair": (SAMPLE, ["-DDEVICE_COUNT=2"]),
     "plain": ([HERE / "plain_device.c"], []),
     "kernels": ([HERE / "kernel_device.c"], []),
+    "neighbours": (
+        [HERE / "kernel_device.c"],
+        ['-DEP_NAME="NeighboursExecutionProvider"', '-DKERNEL_OP="Neg"'],
+    ),
 }
 Build = Callable[[str], tuple[Path, Path]]
 

@@ -360,13 +360,18 @@ static OrtStatus* try_everything(OrtKernelContext* context) {
   memset(scratch[1], 1, 100);
   TRY(api()->KernelContext_GetAllocator(context, memory, &allocator));
   RETURN_UNLESS(allocator != NULL);
+  for (int i = 0; i < 2; i++) TRY(api()->AllocatorFree(allocator, scratch[i]));
+  TRY(api()->KernelContext_GetScratchBuffer(context, memory, 0, &scratch[0]));
+  RETURN_UNLESS(scratch[0] == NULL);
+  CHECK_FAILS(api()->KernelContext_GetScratchBuffer(context, memory, SIZE_MAX / 2, &scratch[1]),
+              ORT_RUNTIME_EXCEPTION, "KernelContext_GetScratchBuffer: no memory in 'Cpu' for ");
   TRY(api()->KernelContext_ParallelFor(context, count_up, 5, 0, counts));
   for (int i = 0; i < 5; i++) RETURN_UNLESS(counts[i] == 1);
   TRY(api()->KernelContext_GetGPUComputeStream(context, &handle));
   TRY(api()->KernelContext_GetSyncStream(context, &stream));
   RETURN_UNLESS(handle == NULL && stream == NULL);
-  CHECK_FAILS(api()->KernelContext_GetResource(context, 1, 0, &handle), ORT_NOT_FOUND,
-              "EP 'RunEp' has no resource");
+  CHECK_FAILS(api()->KernelContext_GetResource(context, 1, 0, &handle), ORT_INVALID_ARGUMENT,
+              "of EP 'RunEp' runs on no stream");
   TRY(api()->KernelContext_GetLogger(context, &logger));
   return api()->Logger_LogMessage(logger, ORT_LOGGING_LEVEL_WARNING, "from a run", "file", 1, "function");
 }
