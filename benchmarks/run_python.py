@@ -11,8 +11,8 @@ than twice as long at 4 MB as soon as two of them are alive.)
 
 - Tiny tensors: what a whole run takes longer than the loop, for each of its 100 nodes. So it contains a
   hundredth of what the run itself costs.
-- 4 MB tensors: from the start of one kernel to the start of the next, in a run of ten; in the loop from call to
-  call. That is the call, and all that the host and the bridge do between two calls, with caches that the
+- 4 MB tensors: from the start of one kernel to the start of the next, in a run of ten; in the loop from call
+  to call. That is the call, and all that the host and the bridge do between two calls, with caches that the
   tensors have emptied. A tenth of the measured times is shorter than the number.
 - What is left of that run, before its first kernel starts and after its last one has ended, is a row of its
   own. It is more than `session.run` of tiny tensors takes, since all of its code comes from memory again.
@@ -27,9 +27,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import onnxruntime
@@ -89,7 +90,7 @@ class TimedAddProvider(ort_abi.ep.ExecutionProvider):
     """The same with a clock."""
 
     name, vendor = "TimedBenchmarkExecutionProvider", "ort-abi"
-    stamps: Stamps = []
+    stamps: ClassVar[Stamps] = []
 
     @ort_abi.ep.kernel("Add", (7, None), types={"T": [np.float32]})
     class Add(ort_abi.ep.Kernel):
@@ -218,7 +219,7 @@ def of_a_large_node() -> list[Row]:
             call()
             around[name].append(time.perf_counter_ns() - start - (stamps[-1] - stamps[0]))
             starts = stamps[::2]
-            nodes[name] += [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+            nodes[name] += [later - earlier for earlier, later in pairwise(starts)]
     node, run = ({name: fast(taken[name]) for name in calls} for taken in (nodes, around))
     return [
         Row("Python node, 4 MB tensors", "us", node["ours"], node["stock"], "stock", 1.0),
