@@ -203,15 +203,19 @@ typedef struct Fused {
   OrtNodeComputeInfo base;
   FusedStep steps[MAX_NODES];
   size_t step_count, input_count, value_count;
-  int outputs[MAX_VALUES]; /* of a value: which output of the node, or -1 */
-  const OrtValue* constants[MAX_VALUES];
+  int outputs[MAX_VALUES];      /* of a value: which output of the node, or -1 */
+  Tensor constants[MAX_VALUES]; /* own copies: the host may release what the node was told to be its own */
 } Fused;
 
 static OrtStatus* fused_steps(const Fused* fused, OrtKernelContext* context, Tensor* values) {
   for (size_t i = 0; i < fused->value_count; i++) {
-    const OrtValue* value = fused->constants[i];
+    const OrtValue* value = NULL;
     if (i < fused->input_count) TRY(api->KernelContext_GetInput(context, i, &value));
     if (value != NULL) TRY(read_tensor(value, &values[i]));
+    if (fused->constants[i].own != NULL) {
+      values[i] = fused->constants[i];
+      values[i].own = NULL; /* stays the node's */
+    }
   }
   for (size_t i = 0; i < fused->step_count; i++) {
     const FusedStep* step = &fused->steps[i];
@@ -289,9 +293,19 @@ static OrtStatus* value_number(Names* names, const OrtValueInfo* value, int* num
 
 static OrtStatus* read_constant(Fused* fused, const OrtValueInfo* value, int number) {
   bool is_constant = false;
+  const OrtValue* initializer = NULL;
+  Tensor* copy = &fused->constants[number];
   TRY(api->ValueInfo_IsConstantInitializer(value, &is_constant));
-  if (is_constant && (size_t)number >= fused->input_count)
-    TRY(api->ValueInfo_GetInitializerValue(value, &fused->constants[number]));
+  if (!is_constant || (size_t)number < fused->input_count || copy->own != NULL) return NULL;
+  TRY(api->ValueInfo_GetInitializerValue(value, &initializer));
+  TRY(read_tensor(initializer, copy));
+  int64_t* own = malloc(copy->rank * sizeof *own + copy->count * sizeof(float) + 1);
+  float* data = (float*)(own + copy->rank);
+  for (size_t i = 0; i < copy->rank; i++) own[i] = copy->dims[i];
+  for (size_t i = 0; i < copy->count; i++) data[i] = copy->data[i];
+  copy->dims = own;
+  copy->data = data;
+  copy->own = (float*)own;
   return NULL;
 }
 
@@ -367,6 +381,7 @@ static void ORT_API_CALL ep_release_infos(OrtEp* this_ptr, OrtNodeComputeInfo** 
   (void)this_ptr;
   for (size_t i = 0; i < count; i++) {
     atomic_fetch_sub(&control.infos, 1);
+    for (size_t k = 0; k < MAX_VALUES; k++) free(((Fused*)infos[i])->constants[k].own);
     free(infos[i]);
   }
 }
