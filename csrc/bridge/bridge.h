@@ -329,7 +329,7 @@ int bridge_py_select_devices(BridgeCall* call, uint64_t delegate, const OrtEpDev
 int bridge_py_get_capability(BridgeCall* call, uint64_t ep, const OrtGraph* graph,
                              OrtEpGraphSupportInfo* info);
 int bridge_py_compile(BridgeCall* call, uint64_t ep, const OrtGraph** graphs, const OrtNode** fused_nodes,
-                      size_t count, uint64_t* ids);
+                      size_t count, uint64_t* ids, OrtNode** context_nodes);
 int bridge_py_get_kernel_registry(BridgeCall* call, uint64_t ep, const OrtKernelRegistry** registry);
 int bridge_py_run_start(BridgeCall* call, uint64_t ep, const OrtRunOptions* options);
 int bridge_py_run_end(BridgeCall* call, uint64_t ep, const OrtRunOptions* options, int sync_stream);

@@ -30,13 +30,13 @@ static void ep_release_node_compute_infos(OrtEp* this_ptr, OrtNodeComputeInfo** 
 static OrtStatus* ep_compile(OrtEp* this_ptr, const OrtGraph** graphs, const OrtNode** fused_nodes,
                              size_t count, OrtNodeComputeInfo** infos, OrtNode** ep_context_nodes) {
   PyEp* ep = of(this_ptr);
-  (void)ep_context_nodes; /* the host presets them to NULL: no EPContext nodes from here */
   uint64_t* ids = calloc(count ? count : 1, sizeof *ids);
   if (!ids) return bridge_no_memory(ep->host, "OrtEp::Compile");
   for (size_t i = 0; i < count; i++) infos[i] = NULL;
 
   BridgeCall call = bridge_call_begin(ep->host, "OrtEp::Compile", ep->name);
-  if (call.entered) call.ok = bridge_py_compile(&call, ep->id, graphs, fused_nodes, count, ids);
+  if (call.entered)
+    call.ok = bridge_py_compile(&call, ep->id, graphs, fused_nodes, count, ids, ep_context_nodes);
   OrtStatus* status = bridge_call_end(&call);
   for (size_t i = 0; i < count && !status; i++) {
     status = bridge_compute_info_new(ep->host, ids[i], ep->name, &infos[i]);

@@ -28,6 +28,7 @@ from ort_abi.ep._device import (
     SyncNotification,
     SyncStream,
 )
+from ort_abi.ep._ep_context import Compiled, EpContext
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._objects import live_objects
 from ort_abi.ep._partition import partition
@@ -39,10 +40,12 @@ from ort_abi.ep._slots import GraphicsInterop, Incompatibility
 
 __all__ = [
     "Allocator",
+    "Compiled",
     "CustomOp",
     "DataTransfer",
     "Device",
     "DeviceTensor",
+    "EpContext",
     "ExecutionProvider",
     "Formal",
     "Fuse",

@@ -25,6 +25,7 @@ from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
 from ort_abi.ep._custom_ops import add_custom_ops
 from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
+from ort_abi.ep._ep_context import Compiled, create_context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
 from ort_abi.ep._kernel_info import KernelInfo
@@ -285,22 +286,27 @@ def _claim(ep: ExecutionProvider, claim: Any, info: CData) -> None:
 
 
 @callback
-def bridge_py_compile(call: CData, number: int, graphs: CData, fused: CData, count: int, ids: CData) -> None:
+def bridge_py_compile(
+    call: CData, number: int, graphs: CData, fused: CData, count: int, ids: CData, context_nodes: CData
+) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     made: list[int] = []
     try:
         with open_graph(ep._binding.host.api, *(graphs[i] for i in range(count))) as views:
             for index, graph in enumerate(views):
                 graph.fused_node = graph._scope.get(Node, fused[index])
-                made.append(_add_node(ep, *_compiled(ep, graph)))
+                owner, compute, context = _compiled(ep, graph)
+                made.append(_add_node(ep, owner, compute))
                 ids[index] = made[-1]
+                if context is not None and ep.config.get("ep.context_enable") == "1":
+                    context_nodes[index] = create_context_node(call.host, ep.name, graph.fused_node, context)
     except BaseException:
         for done in made:
             _release(done)
         raise
 
 
-def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Computation]:
+def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Computation, Any]:
     fused = graph.fused_node
     assert fused is not None
     operators = sorted({node.op_type for node in graph.nodes})
@@ -315,17 +321,18 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Computation]:
         raise RuntimeError(f"{label}: the host's node has the outputs {outputs}, its graph {graph.outputs}")
     _check_captured(graph, label)
     try:
-        code = ep.compile(graph)
+        made = ep.compile(graph)
     except Exception as error:
         raise _at(label, error) from error.__cause__
     kinds = [None if value is None else value.type for value in fused.outputs]
     types = [kind.element_type if isinstance(kind, TensorType) else 0 for kind in kinds]
     info = NodeInfo(label, given, outputs, types, None if order == list(range(len(given))) else order)
+    code, context = (made.code, made.context) if isinstance(made, Compiled) else (made, None)
     if isinstance(code, Kernel):
-        return code, context_node(code.compute, info)
+        return code, context_node(code.compute, info), context
     if not callable(code):
         raise TypeError(f"compile() must return a callable or a Kernel, not {type(code).__name__}")
-    return code, array_node(code, info)
+    return code, array_node(code, info), context
 
 
 def _check_captured(graph: Graph, label: str) -> None:

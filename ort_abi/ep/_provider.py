@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ort_abi.ep._compute import KernelContext
     from ort_abi.ep._custom_ops import CustomOp
     from ort_abi.ep._device import Allocator, DataTransfer, MemoryDevice, MemoryInfo, SyncStream
+    from ort_abi.ep._ep_context import Compiled
     from ort_abi.ep._factory import Factory
     from ort_abi.ep._kernel_info import KernelInfo
     from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
@@ -274,10 +275,10 @@ class ExecutionProvider(OptionalSlots):
         (`OrtEp::ShouldConvertDataLayoutForOp`, API 23)."""
         return None
 
-    def compile(self, graph: Graph) -> Callable[..., Any] | Kernel:
+    def compile(self, graph: Graph) -> Callable[..., Any] | Kernel | Compiled:
         """The code for a graph of claimed nodes: a callable that takes one array for each of
         `graph.argument_names` and returns an array, or a tuple for several `graph.outputs`; or a `Kernel`, to
-        write outputs in place.
+        write outputs in place; or a `Compiled` of one of these and what compiled models keep of it.
 
         Inputs are read-only and valid during the call. Called once for each claim (`OrtEp::Compile`, API 23).
         """

@@ -77,8 +77,8 @@ class OptionalSlots:
         raise NotImplementedError(f"{cls.__qualname__} does not define select_best_model_candidate()")
 
     def get_weightless_support(self) -> str:
-        """Which weights a compiled model can do without: "none", "external_only" or "all"
-        (`OrtEp::GetWeightlessSupport`, API 29)."""
+        """Which weights a compiled model can do without: "none", "external_only" or "all", as the metadata
+        "weightless_support" of `get_supported_devices` says too (`OrtEp::GetWeightlessSupport`, API 29)."""
         return "none"
 
     # ---- captured graphs ----
