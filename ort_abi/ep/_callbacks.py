@@ -12,10 +12,11 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ort_abi._enums import OrtMemType
@@ -42,6 +43,7 @@ from ort_abi.ep._provider import (
     attribute_parameters,
 )
 from ort_abi.ep._registration import find
+from ort_abi.ep._run_options import RunOptions
 from ort_abi.ep._slots import features_of
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
@@ -504,14 +506,25 @@ def bridge_py_again(number: int) -> int:
         return _nodes[number].fail(error) if number in _nodes else 0
 
 
+@contextlib.contextmanager
+def _run_options(call: CData, pointer: CData) -> Iterator[RunOptions]:
+    options = RunOptions(call.host.api, pointer)
+    try:
+        yield options
+    finally:
+        options._close()
+
+
 @callback
 def bridge_py_run_start(call: CData, number: int, options: CData) -> None:
-    _objects.get(number, "provider").on_run_start(options)
+    with _run_options(call, options) as run_options:
+        _objects.get(number, "provider").on_run_start(run_options)
 
 
 @callback
 def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int) -> None:
-    _objects.get(number, "provider").on_run_end(options, bool(sync_stream))
+    with _run_options(call, options) as run_options:
+        _objects.get(number, "provider").on_run_end(run_options, bool(sync_stream))
 
 
 @callback

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ort_abi.ep._factory import Factory
     from ort_abi.ep._kernel_info import KernelInfo
     from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
+    from ort_abi.ep._run_options import RunOptions
     from ort_abi.graph import Graph, Node
 
 __all__ = ["Device", "ExecutionProvider", "Fuse", "Kernel", "KernelSpec", "kernel"]
@@ -286,10 +287,10 @@ class ExecutionProvider(OptionalSlots):
             f"{type(self).__qualname__} claims nodes to fuse but does not define compile(graph)"
         )
 
-    def on_run_start(self, run_options: CData) -> None:
+    def on_run_start(self, run_options: RunOptions) -> None:
         """Called before each `Run` of the session (`OrtEp::OnRunStart`, API 23)."""
 
-    def on_run_end(self, run_options: CData, sync_stream: bool) -> None:
+    def on_run_end(self, run_options: RunOptions, sync_stream: bool) -> None:
         """Called after each `Run` of the session (`OrtEp::OnRunEnd`, API 23)."""
 
     def set_dynamic_options(self, options: Mapping[str, str]) -> None:

@@ -91,7 +91,8 @@ class OptionalSlots:
         return False
 
     def is_graph_captured(self, graph_annotation_id: int) -> bool:
-        """True if the runs so far captured the graph of this id (run option "gpu_graph_id"). Until then the
+        """True if the runs so far captured the graph of this id (run option "gpu_graph_id",
+        see `RunOptions.config`). Until then the
         host repeats the run: a few times, if need be (`OrtEp::IsGraphCaptured`, API 26)."""
         return False
 

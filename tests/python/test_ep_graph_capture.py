@@ -27,7 +27,6 @@ class Captures(FuseAll):
     fails = ""
 
     def __init__(self) -> None:
-        self.graph = 0
         self.seen: list[tuple[int, ...]] = []
         self.captured: dict[int, tuple[int, ...]] = {}
 
@@ -40,9 +39,9 @@ class Captures(FuseAll):
         self.note("run")
 
     def on_run_end(self, run_options: Any, sync_stream: bool) -> None:
-        if len(self.seen) == 2:
-            self.captured[self.graph] = self.seen[-1]
-            self.graph += 1
+        graph = int(run_options.config("gpu_graph_id", "0"))
+        if graph >= 0 and len(self.seen) == 2:
+            self.captured[graph] = self.seen[-1]
             self.seen.clear()
 
     def compile(self, graph: Any) -> Any:
