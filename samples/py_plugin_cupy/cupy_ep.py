@@ -122,6 +122,9 @@ class Allocator(ep.Allocator):
         with self.gpu.current():
             self.gpu.pool.free_all_blocks()
 
+    def close(self) -> None:
+        self.shrink()  # the pool would keep it, even when it is gone itself
+
 
 class PinnedAllocator(ep.Allocator):
     """Memory of the host that the device reads and writes directly."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +176,14 @@ def test_cupy_takes_capsules(dtype: Any, max_version: Any) -> None:
     tensor = ep.DeviceTensor(0x1000, number, (2, 3), ep.MemoryDevice("GPU", 0x10DE), True)
     array = cupy.from_dlpack(tensor.__dlpack__(max_version=max_version))
     assert (array.shape, array.dtype, array.data.ptr, array.data.device_id) == ((2, 3), dtype, 0x1000, 0)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm finds CUDA's functions in CuPy")
+def test_the_sample_runs_with_cupy_on_a_made_up_cuda_runtime() -> None:
+    script = Path(__file__).resolve().parent / "cupy_without_gpu.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120
+    )
+    if done.stderr.startswith("skip:"):
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")

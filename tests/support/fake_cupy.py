@@ -118,6 +118,8 @@ class _Block:
 
 
 class _Pool:
+    """As CuPy's, it does not give its memory back when it is gone itself."""
+
     def __init__(self, xp: FakeCupy) -> None:
         self.xp, self.used = xp, 0
         self.arenas: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -147,16 +149,9 @@ class _Pool:
         assert self.xp.current.device == 0
         self.xp.counts["free_all_blocks"] += 1
         for key in list(self.arenas) if stream is None else [stream.ptr]:
-            self._release(key)
-
-    def _release(self, key: int) -> None:
-        for address, _ in self.arenas[key]:
-            self.xp.memory.free(address)
-        self.arenas[key].clear()
-
-    def __del__(self) -> None:
-        for key in self.arenas:
-            self._release(key)
+            for address, _ in self.arenas[key]:
+                self.xp.memory.free(address)
+            self.arenas[key].clear()
 
 
 class _Runtime:
