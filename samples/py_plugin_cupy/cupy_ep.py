@@ -235,7 +235,7 @@ class Launch(ep.Kernel):
         if output.size == 0:
             return
         stream, xp = ctx.stream, self.gpu.xp
-        if stream is None:  # a host older than API 28 does not say which stream the inputs come from
+        if stream is None:  # in a host older than API 28: what the inputs come from is not known
             self.gpu.wait()
         with self.gpu.current(stream) as on:
             arrays = [xp.asarray(tensor) for tensor in inputs]

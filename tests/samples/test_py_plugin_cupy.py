@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -82,6 +83,24 @@ def test_the_model_runs(host: ModuleType, fake: FakeCupy) -> None:
 def test_what_the_user_made_current_does_not_matter(host: ModuleType, fake: FakeCupy) -> None:
     with fake.cuda.Stream(non_blocking=True), fake.cuda.Device(1):
         np.testing.assert_allclose(sample.run(host, provider(fake), X), EXPECTED)
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.__name__)
+def test_a_model_is_split_between_the_device_and_the_cpu(host: ModuleType, fake: FakeCupy) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 18]> g (float[2,2] x) => (float[2,2] y)'
+        " { a = Mul(x, x) b = Exp(a) y = Relu(b) }"
+    )
+    cls = provider(fake)
+    name = ep.register_with(host, cls)
+    options = host.SessionOptions()
+    options.add_provider_for_devices([d for d in host.get_ep_devices() if d.ep_name == cls.name], {})
+    session = host.InferenceSession(model.SerializeToString(), options)
+    np.testing.assert_allclose(session.run(None, {"x": X})[0], np.exp(X * X), rtol=1e-6)
+    assert fake.counts["on stream"] == 2 and fake.counts["on default"] == 0
+    assert (fake.counts["copy kind 1"], fake.counts["copy kind 2"]) == (2, 2)
+    del session
+    ep.unregister_from(host, name)
 
 
 def test_memory_of_a_run_comes_from_its_stream(fake: FakeCupy) -> None:
