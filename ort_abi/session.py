@@ -43,6 +43,7 @@ __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 _CPU_PROVIDER = "CPUExecutionProvider"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 _LAST_PROVIDER = "session.ort_abi_last_ep"
+_MODEL_PATH = "session.ort_abi_model_path"
 _MAX_KEPT_NAMES = 64
 _IGNORED = {
     "enable_fallback",
@@ -171,6 +172,9 @@ class InferenceSession:
         make = api.CreateSession
         if data is not None:
             make, source = api.CreateSessionFromArray, (ffi.from_buffer(data), len(data))
+            if path is not None:
+                entry = (_MODEL_PATH.encode(), encode(path, "the path"))
+                check(api.AddSessionConfigEntry(options.pointer, *entry))
         arguments: tuple[Any, ...] = (environment.pointer, *source, options.pointer)
         if self._container is not None:
             make = (

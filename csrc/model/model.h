@@ -135,9 +135,9 @@ struct OrtModel {
 /* ---- onnx_reader.c ---- */
 
 /* Where a model comes from. Exactly one of path and data; `folder` confines external data (NULL: path's
- * folder). */
+ * folder). `data_path`: the file that data was read from and may have been changed since; NULL: none. */
 typedef struct ModelSource {
-  const char* path;
+  const char *path, *data_path;
   const void* data; /* borrows until the model is released */
   size_t size;
   const char* folder;

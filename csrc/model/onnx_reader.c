@@ -193,8 +193,9 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
     if (beside == NULL) status = status_no_memory();
     folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
     mem_free(beside);
-  } else if (source->folder != NULL) {
-    folder = realpath(source->folder, NULL);
+  } else {
+    if (source->data_path != NULL) path = realpath(source->data_path, NULL);
+    if (source->folder != NULL) folder = realpath(source->folder, NULL);
   }
   model->path = arena_str(&model->arena, path != NULL ? path : "", path != NULL ? strlen(path) : 0);
   if (folder != NULL) reader->folder = str_copy(folder);

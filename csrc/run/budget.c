@@ -1,6 +1,6 @@
 /* Memory budgets of EPs. As in stock ORT they are asked for, and kept, only when the session options have the
- * entry below: "<limit in KB>" or, for what the EP itself says that it has, "". Stock's second field, a file
- * of statistics, is not read: needs are estimated from the model. */
+ * entry below: "<limit in KB>,<file>". Without a limit the EP says what it has; without a file of what nodes
+ * need (node_stats.c) that is estimated from the model. */
 #include "run/budget.h"
 
 #include <errno.h>
@@ -9,29 +9,40 @@
 
 #define CONFIG_KEY "session.resource_cuda_partitioning_settings"
 
-/* "4096,stats.csv" -> 4194304 bytes; *is_given is false for ",stats.csv". */
-static OrtStatus* read_limit(const char* setting, uint64_t* limit, bool* is_given) {
+/* Stock ORT's: what an estimate cannot see is half of what it sees. */
+#define ESTIMATE_NUMERATOR   3
+#define ESTIMATE_DENOMINATOR 2
+
+/* "4096,stats.csv" -> 4194304 bytes and "stats.csv"; *is_given is false for ",stats.csv". */
+static OrtStatus* read_setting(const char* setting, uint64_t* limit, bool* is_given, const char** file) {
   char* end = NULL;
   errno = 0;
   unsigned long long kilobytes = strtoull(setting, &end, 10);
   *is_given = end != setting;
-  if (setting[0] == '-' || (*end != '\0' && *end != ',') || errno != 0 || kilobytes > UINT64_MAX / 1024)
+  if (setting[0] == '-' || *end != ',' || strchr(end + 1, ',') != NULL || errno != 0 ||
+      kilobytes > UINT64_MAX / 1024)
     return status_new(ORT_INVALID_ARGUMENT,
-                      "session option " CONFIG_KEY " is '%s', and not a number of kilobytes", setting);
+                      "session option " CONFIG_KEY
+                      " is '%s', and not a number of kilobytes, a comma and the name of a file (both may be "
+                      "left out)",
+                      setting);
   *limit = kilobytes * 1024;
+  *file = end + 1;
   return NULL;
 }
 
 OrtStatus* budget_open(const OrtSession* session, const SessionEp* ep, EpBudget* out) {
-  const char* setting = session_options_config(session->options, CONFIG_KEY, NULL);
+  const char* setting = session_options_config(session->options, CONFIG_KEY, "");
   OrtStatus*(ORT_API_CALL * get)(const OrtEp*, OrtResourceCount*) =
       GUARD_SLOT(ep->ep, ep->version, GetAvailableResource, 26);
-  if (setting == NULL || get == NULL) return NULL;
-  TRY(read_limit(setting, &out->limit, &out->is_limited));
-  if (strchr(setting, ',') != NULL && strchr(setting, ',')[1] != '\0')
-    LOG(&session->logger, WARNING,
-        "session option " CONFIG_KEY ": the statistics of '%s' are not read, memory needs are estimated",
-        strchr(setting, ',') + 1);
+  if (setting[0] == '\0' || get == NULL) return NULL;
+  const char* file = NULL;
+  TRY(read_setting(setting, &out->limit, &out->is_limited, &file));
+  out->has_stats = file[0] != '\0';
+  if (out->has_stats) {
+    OrtStatus* status = node_stats_read(session->model, file, &out->stats);
+    if (status != NULL) return status_wrap(status, "session option " CONFIG_KEY " is '%s'", setting);
+  }
   if (out->is_limited) return NULL;
   OrtResourceCount available = {.kind = OrtResourceCountKind_None};
   OrtStatus* status = get(ep->ep, &available);
@@ -43,6 +54,7 @@ OrtStatus* budget_open(const OrtSession* session, const SessionEp* ep, EpBudget*
 
 void budget_close(EpBudget* budget) {
   name_map_release(&budget->counted);
+  node_stats_close(&budget->stats);
 }
 
 static uint64_t add(uint64_t a, uint64_t b) {
@@ -72,14 +84,18 @@ static uint64_t output_size(const OrtValueInfo* value) {
   return bits / 8 + (bits % 8 != 0);
 }
 
-static bool count_node(EpBudget* budget, const OrtNode* node, uint64_t* needed) {
+/* Weights, each once, and outputs of known size. False when out of memory. */
+static bool estimate_node(EpBudget* budget, const OrtNode* node, uint64_t* out) {
+  uint64_t needed = 0;
   for (size_t i = 0; i < node->input_count; i++) {
-    if (node->inputs[i] != NULL && !count_weight(budget, node->inputs[i], needed)) return false;
+    if (node->inputs[i] != NULL && !count_weight(budget, node->inputs[i], &needed)) return false;
   }
   for (size_t i = 0; i < node->implicit_input_count; i++) {
-    if (!count_weight(budget, node->implicit_inputs[i], needed)) return false;
+    if (!count_weight(budget, node->implicit_inputs[i], &needed)) return false;
   }
-  for (size_t i = 0; i < node->output_count; i++) *needed = add(*needed, output_size(node->outputs[i]));
+  for (size_t i = 0; i < node->output_count; i++) needed = add(needed, output_size(node->outputs[i]));
+  *out = needed > UINT64_MAX / ESTIMATE_NUMERATOR ? UINT64_MAX
+                                                  : needed * ESTIMATE_NUMERATOR / ESTIMATE_DENOMINATOR;
   return true;
 }
 
@@ -88,7 +104,11 @@ OrtStatus* budget_take(EpBudget* budget, const Unit* unit, bool* fits) {
   if (!budget->is_limited || budget->is_over) return NULL;
   uint64_t needed = 0;
   for (size_t i = 0; i < unit->node_count; i++) {
-    if (!count_node(budget, unit->nodes[i], &needed)) return status_no_memory();
+    uint64_t bytes = 0;
+    bool ok = budget->has_stats ? node_stats_find(&budget->stats, unit->nodes[i], &bytes)
+                                : estimate_node(budget, unit->nodes[i], &bytes);
+    if (!ok) return status_no_memory();
+    needed = add(needed, bytes);
   }
   budget->is_over = add(budget->spent, needed) > budget->limit;
   if (!budget->is_over) budget->spent += needed;

@@ -212,6 +212,7 @@ static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtS
       session_options_config(own_options, "session.record_ep_graph_assignment_info", "0")[0] == '1';
   source->folder =
       session_options_config(own_options, "session.model_external_initializers_file_folder_path", NULL);
+  source->data_path = session_options_config(own_options, "session.ort_abi_model_path", NULL);
   if (source->data != NULL)
     source->copy_data =
         session_options_config(own_options, "session.use_ort_model_bytes_directly", "0")[0] != '1';

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -87,7 +88,7 @@ def registered(host: ModuleType, cls: type[ep.ExecutionProvider]) -> Iterator[No
 def open_session(
     host: ModuleType,
     cls: type[ep.ExecutionProvider],
-    model_bytes: bytes,
+    model_bytes: bytes | Path,
     options: dict[str, str] | None = None,
     config: dict[str, str] | None = None,
     fallback: bool = False,

@@ -87,7 +87,7 @@ def test_external_data_stays(host: ModuleType, tmp_path: Path) -> None:
     onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
     data = (tmp_path / "w.bin").read_bytes()
     with registered(host, Adds):
-        sessions = [open_session(host, Adds, path) for _ in range(2)]  # type: ignore[arg-type]
+        sessions = [open_session(host, Adds, path) for _ in range(2)]
         for session in sessions:
             assert run(session, x=X) == [[10, 11, 12, 13]]
         del session, sessions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +21,7 @@ A = np.array([1, 2, 3], np.float32)
 SPEC = (np.float32, [3])
 
 
-def looked_at(host: ModuleType, model_bytes: bytes, look: Any, main_only: bool = True) -> list[Any]:
+def looked_at(host: ModuleType, model_bytes: bytes | Path, look: Any, main_only: bool = True) -> list[Any]:
     """What `look(graph)` returned in get_capability. The session itself runs on the host's CPU provider."""
     found: list[Any] = []
 
@@ -78,6 +79,20 @@ def test_names_types_and_shapes(host: ModuleType) -> None:
 
     (kept,) = looked_at(host, bytes_, look)
     np.testing.assert_array_equal(kept, w, strict=True)
+
+
+@pytest.mark.parametrize("shapes", [True, False])
+def test_the_path_of_the_model(host: ModuleType, tmp_path: Path, shapes: bool) -> None:
+    """Also where the shapes of values were added to what is in the file."""
+    nodes = [helper.make_node("Neg", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["y"])]
+    made = onnx.load_model_from_string(model(nodes, {"a": SPEC}, {"y": SPEC}))
+    if shapes:
+        made = onnx.shape_inference.infer_shapes(made)
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path)
+    look = lambda graph: (graph.model_path, graph.nodes[0].outputs[0].shape)  # noqa: E731
+    assert looked_at(host, path, look) == [(str(path), (3,))]
+    assert looked_at(host, path.read_bytes(), look) == [("", (3,))]
 
 
 def test_missing_optional_values_are_none(host: ModuleType) -> None:
