@@ -16,19 +16,28 @@ __all__ = ["address_of", "array_at", "copy_tensor", "fill_strings", "read_string
 
 Array = NDArray[Any]
 
+_buffer, _cast, _Elements = ffi.buffer, ffi.cast, ffi.typeof("char*")
+_ndarray = np.ndarray
+_flat: dict[int, np.dtype[Any]] = {}
+"""Dtypes by element type, of types whose elements an array has in the same form."""
+
 
 def array_at(address: int, element_type: int, shape: tuple[int, ...]) -> Array:
     """An array over memory of the host. *borrows*: valid as long as the host says. Packed types are
     copied."""
     count = math.prod(shape)
-    size = dtypes.bytes_for(element_type, count)
-    if dtypes.is_packed(element_type):
-        packed = array_at(address, dtypes.to_onnx(np.uint8), (size,))
-        return dtypes.unpack(packed, element_type, count).reshape(shape)
-    dtype = dtypes.from_onnx(element_type)
+    dtype = _flat.get(element_type)
+    if dtype is None:
+        if dtypes.is_packed(element_type):
+            packed = array_at(address, dtypes.to_onnx(np.uint8), (dtypes.bytes_for(element_type, count),))
+            return dtypes.unpack(packed, element_type, count).reshape(shape)
+        if element_type == dtypes.STRING:
+            raise TypeError("there is no array over a host's strings")
+        dtype = _flat[element_type] = dtypes.from_onnx(element_type)
+    size = count * dtype.itemsize
     if not size:
         return np.empty(shape, dtype)
-    array: Array = np.ndarray(shape, dtype, ffi.buffer(ffi.cast("char*", address), size))
+    array: Array = _ndarray(shape, dtype, _buffer(_cast(_Elements, address), size))
     return array
 
 

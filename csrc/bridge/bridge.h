@@ -138,10 +138,11 @@ typedef struct BridgeCall {
   char* text; /* set by bridge_fail, freed when the call ends */
 } BridgeCall;
 
-/* A Python object, and how many references it had after the run in which the watch on it began; 0: they are
- * counted at the end of this run. */
+/* A Python object, where it has its list of weak references (0: it cannot have any), and how many references
+ * it had after the run in which the watch on it began; 0: they are counted at the end of this run. */
 typedef struct BridgeWatch {
   uintptr_t object;
+  uintptr_t weak;
   intptr_t references;
 } BridgeWatch;
 
@@ -229,8 +230,8 @@ OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKerne
 OrtValue* bridge_output_value(BridgeOutput* output);
 int bridge_output(BridgeOutput* output);
 int bridge_put(BridgeOutput* output, const void* source);
-int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count);
-intptr_t bridge_references(uintptr_t object);
+int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count, size_t num_arrays, size_t weak);
+intptr_t bridge_word(uintptr_t address);
 uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */

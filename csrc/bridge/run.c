@@ -137,9 +137,10 @@ void bridge_run_clear(BridgeRun* run) {
 
 /* ---- The watch ---- */
 
-/* Watches other objects from the end of this run on. Python holds the GIL, and keeps them alive until the
- * next call of this, or a run that does not end as BRIDGE_WATCHED. Returns 0 without memory. */
-int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count) {
+/* Watches other objects from the end of this run on: the first num_arrays have a list of weak references at
+ * `weak`. Python keeps them alive until the next call of this, or a run that does not end as BRIDGE_WATCHED.
+ * Returns 0 without memory. */
+int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count, size_t num_arrays, size_t weak) {
   run->num_watched = 0;
   if (count > run->watch_capacity) {
     BridgeWatch* watch = realloc(run->watch, count * sizeof *watch);
@@ -147,14 +148,15 @@ int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count) {
     run->watch = watch;
     run->watch_capacity = count;
   }
-  for (size_t i = 0; i < count; i++) run->watch[i] = (BridgeWatch){.object = objects[i]};
+  for (size_t i = 0; i < count; i++)
+    run->watch[i] = (BridgeWatch){.object = objects[i], .weak = i < num_arrays ? objects[i] + weak : 0};
   run->num_watched = count;
   return 1;
 }
 
-/* The reference count of a living object, as CPython has it: its first word. Python checks that at import. */
-intptr_t bridge_references(uintptr_t object) {
-  return *(const volatile intptr_t*)object;
+/* A word of a living object. CPython has the reference count in the first; Python checks that at import. */
+intptr_t bridge_word(uintptr_t address) {
+  return *(const volatile intptr_t*)address;
 }
 
 /* True if nobody but Python's side of this node refers to a watched object. No GIL is needed: a thread that
@@ -163,9 +165,9 @@ bool bridge_run_unwatched(BridgeRun* run) {
   bool nobody = true;
   for (size_t i = 0; i < run->num_watched; i++) {
     BridgeWatch* watch = &run->watch[i];
-    intptr_t references = bridge_references(watch->object);
+    intptr_t references = bridge_word(watch->object);
     if (!watch->references) watch->references = references;
-    nobody = nobody && watch->references == references;
+    nobody = nobody && watch->references == references && !(watch->weak && bridge_word(watch->weak));
   }
   return nobody;
 }

@@ -8,7 +8,8 @@ Inputs are valid during the run only. Nobody can take back a NumPy array, so aft
 are compared with what they were: an array that somebody kept gets a private copy of its elements in its
 place; a kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says
 so. After a run with new arrays Python looks; after `again` the C side, which knows by then where the counts
-are (`bridge_watch`). See docs/decisions/0006-views-of-host-memory.md.
+are (`bridge_watch`). Arrays with weak references are not used again. See
+docs/decisions/0006-views-of-host-memory.md.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
+from weakref import getweakrefcount, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,7 @@ _HEADER: int = lib.BRIDGE_INPUT_HEADER
 _NOT_A_TENSOR = -1
 _ADDRESS_MASK = 2**64 - 1
 _from_buffer = ffi.from_buffer
+_Buffer = ffi.buffer
 _put = lib.bridge_put
 _watch: CData = lib.bridge_watch
 _find_output = lib.bridge_output
@@ -50,12 +53,19 @@ _WATCHED: int = lib.BRIDGE_WATCHED
 _ndarray = np.ndarray
 
 
+_WEAK: int = np.ndarray.__weakrefoffset__  # where an array has its list of weak references
+
+
 def _can_watch() -> bool:
-    """True if C finds the reference count of an object where CPython has it."""
-    probe = object()
-    before = lib.bridge_references(id(probe))
+    """True if C finds reference counts and lists of weak references where CPython has them."""
+    probe = np.empty(1)
+    before = lib.bridge_word(id(probe))
     more = [probe, probe]
-    return bool(lib.bridge_references(id(probe)) - before == len(more))
+    counts = lib.bridge_word(id(probe)) - before == len(more)
+    if not counts or _WEAK <= 0 or lib.bridge_word(id(probe) + _WEAK):
+        return False
+    weak = ref(probe)
+    return bool(lib.bridge_word(id(probe) + _WEAK)) and weak() is probe
 
 
 _CAN_WATCH = _can_watch()
@@ -100,14 +110,17 @@ class _Views:
     are closed after the run.
     """
 
-    __slots__ = ("_indices", "cacheable", "expected", "outer", "watched")
+    __slots__ = ("_indices", "cacheable", "expected", "num_arrays", "outer", "watched")
 
     def __init__(self, outer: list[Any], roots: list[Array | None], cacheable: bool = True) -> None:
         self.outer = tuple(outer)
         self.cacheable = cacheable
         self._indices = [index for index, root in enumerate(roots) if root is not None]
-        self.watched: list[Any] = [outer[index] for index in self._indices]
-        self.watched += [roots[index] for index in self._indices]
+        if len(self._indices) == len(outer):
+            self.watched: list[Any] = [*outer, *roots]
+        else:
+            self.watched = [of[index] for of in (outer, roots) for index in self._indices]
+        self.num_arrays = len(self.watched)
         if self._indices:
             self.watched.append(self.outer)
         self.expected: list[int] = []
@@ -126,6 +139,10 @@ class _Views:
     def kept(self) -> bool:
         """True if somebody seems to have one of the arrays, a view of one, or the tuple of all."""
         return [*map(getrefcount, self.watched)] != self.expected
+
+    def remembered(self) -> bool:
+        """True if there are weak references, which would give arrays of a later run."""
+        return any(map(getweakrefcount, self.watched))
 
     def revoke(self) -> list[int]:
         """Gives kept arrays their own memory; the indices of those that views were kept of."""
@@ -154,7 +171,7 @@ def _view(
 ) -> tuple[Array, Array | None]:
     """An array over the host's memory and its root; a private array has no root."""
     root = array_at(address, element_type, shape)
-    if dtypes.is_packed(element_type) or root.base is None:
+    if type(root.base) is not _Buffer:
         return root, None
     if not writeable:
         root.setflags(write=False)
@@ -168,10 +185,10 @@ def _read_inputs(run: CData, info: NodeInfo) -> _Views:
     cacheable = True
     position = 0
     for index in range(run.num_inputs):
-        element_type, address, elsewhere, rank = flat[position : position + _HEADER]
-        position += _HEADER
-        shape = tuple(flat[position : position + rank])
-        position += rank
+        start = position + _HEADER
+        element_type, address, elsewhere, rank = flat[position:start]
+        position = start + rank
+        shape = tuple(flat[start:position])
         array: Any = None
         root: Array | None = None
         if element_type == _NOT_A_TENSOR:
@@ -410,10 +427,13 @@ def _end(run: CData, views: _Views, info: NodeInfo, ok: int, watch: bool, writte
         views.close()
     if views.kept():
         return _revoke(run, views, info, ok)
-    if not (ok and watch and views.cacheable and _CAN_WATCH):
+    if not (ok and watch and views.cacheable and _CAN_WATCH) or views.remembered():
         return ok
-    objects = [id(item) for group in (views, *written) for item in group.watched]
-    return _WATCHED if _watch(run, objects, len(objects)) else ok
+    groups = (views, *written)
+    objects = [id(array) for group in groups for array in group.watched[: group.num_arrays]]
+    arrays = len(objects)
+    objects += [id(group.outer) for group in groups if group.num_arrays]
+    return _WATCHED if _watch(run, objects, len(objects), arrays, _WEAK) else ok
 
 
 def _put_all(outputs: list[_Output], result: Any) -> None:
@@ -457,9 +477,10 @@ def run_stream(run: CData) -> SyncStream | None:
 class _Written:
     """An output of the last run: an array over the host's memory, good for as long as that is the same."""
 
-    __slots__ = ("array", "c", "others", "shape", "views")
+    __slots__ = ("array", "c", "others", "output", "shape", "views")
 
     def __init__(self, index: int, output: _Output, address: int, array: Array, root: Array | None) -> None:
+        self.output = output
         self.c = output.c
         self.c.known = address
         self.shape = output.shape
@@ -579,13 +600,15 @@ class KernelContext:
         self._tensors.clear()
 
     def _kept_outputs(self) -> list[tuple[int, _Written]]:
-        """The outputs that somebody still has; they are not used again."""
+        """The outputs that somebody still has. They are not used again, nor those with weak references."""
         kept: list[tuple[int, _Written]] = []
-        for index, written in self._views.items():
+        for index, written in [*self._views.items()]:
             if written.views.kept():
                 kept.append((index, written))
-        for index, _ in kept:
+            elif not written.views.remembered():
+                continue
             del self._views[index]
+            written.output.written = None
         return kept
 
 

@@ -14,7 +14,7 @@ from ep_support import FuseAll, model, run_once
 from onnx import TensorProto, helper
 
 import ort_abi
-from ort_abi import dtypes, ep
+from ort_abi import _tensor, dtypes, ep
 
 NATIVE = [
     "float32",
@@ -195,3 +195,8 @@ def test_kernel_output_of_strings_and_packed_types(host: ModuleType) -> None:
     bytes_ = model([helper.make_node("Identity", ["x"], ["y"])], {"x": spec}, {"y": spec})
     feed = np.array(["a", "bc"], object)
     assert run_once(host, Kernels, bytes_, {"x": feed})[0].tolist() == ["a", "bc"]
+
+
+def test_there_is_no_array_over_the_strings_of_a_host() -> None:
+    with pytest.raises(TypeError, match="no array over a host's strings"):
+        _tensor.array_at(0, dtypes.STRING, (1,))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import weakref
 from types import ModuleType
 from typing import Any
 
@@ -300,6 +302,41 @@ def test_views_kept_in_a_late_run_are_errors(
     assert all(f"a view of {which} was kept after the run" in error for error in bad)
 
 
+@pytest.mark.parametrize("watch", [True, False])
+@pytest.mark.parametrize("when", [{1}, {3, 5}], ids=["first", "late"])
+def test_weak_references_give_no_memory_of_the_host(
+    host: ModuleType, when: set[int], watch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_compute, "_CAN_WATCH", watch)
+    kept: list[weakref.ref[np.ndarray]] = []
+    runs = itertools.count(1)
+    found = []
+
+    def look() -> bool:
+        found.extend([array for reference in kept if (array := reference()) is not None])
+        kept.clear()
+        return next(runs) in when
+
+    def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if look():
+            kept.append(weakref.ref(b))
+        return a * b
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        a, b = ctx.inputs
+        out = ctx.output(0, a.shape)
+        np.multiply(a, b, out=out)
+        if look():
+            kept.extend(weakref.ref(array) for array in (a, b, out))
+            kept.extend(weakref.ref(array.base) for array in (a, b, out))
+
+    for cls in (provider(function), kernel_provider(compute)):
+        runs = itertools.count(1)
+        assert _runs(host, cls, LATE) == [""] * len(LATE)
+        look()
+        assert found == []
+
+
 def test_an_exception_in_a_late_run_is_an_error_of_that_run(host: ModuleType) -> None:
     def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a[0] > 1:
@@ -321,9 +358,9 @@ def test_reference_counts_are_where_c_looks() -> None:
     """Without that, every run would be a slow one."""
     assert _compute._CAN_WATCH
     probe = [object()]
-    before = lib.bridge_references(id(probe[0]))
+    before = lib.bridge_word(id(probe[0]))
     probe *= 5
-    after = lib.bridge_references(id(probe[0]))
+    after = lib.bridge_word(id(probe[0]))
     assert after == before + 4
 
 
