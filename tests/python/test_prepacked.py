@@ -125,7 +125,7 @@ def branches() -> bytes:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_weights_in_branches(shared: bool) -> None:
-    """Kernels of subgraphs pack too, what they capture and what is theirs."""
+    """Right with what kernels of subgraphs pack: what they capture and what is theirs."""
     container = ort_abi.PrepackedWeightsContainer() if shared else None
     session = open_session(branches(), container)
     for _ in range(2):
@@ -224,6 +224,17 @@ def test_memory_of_fused_nodes(kind: str, padding: int, tmp_path: Path) -> None:
     check_memory(
         tmp_path, big_model(padding, kind), "bytes", "FusesExecutionProvider", 0.1 * 64 * WEIGHT.nbytes
     )
+
+
+@pytest.mark.parametrize("padding", range(4))
+def test_memory_of_small_weights(padding: int, tmp_path: Path) -> None:
+    """malloc keeps freed blocks of 64 kB for itself; the system gets them all the same."""
+    pair = WEIGHT[:, : SIDE // 4], WEIGHT[: SIDE // 4]
+    weights = [numpy_helper.from_array(pair[i % 2].copy(), f"w{i}") for i in range(256)]
+    names = ["x", *(f"v{i}" for i in range(255)), "y"]
+    nodes = [helper.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(256)]
+    model = as_model(nodes, padding, weights=weights).SerializeToString()
+    check_memory(tmp_path, model, "bytes", "FusesExecutionProvider", 0.1 * 256 * pair[0].nbytes)
 
 
 @pytest.mark.parametrize("padding", range(4))
