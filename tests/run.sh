@@ -9,11 +9,12 @@ python=${PYTHON:-python3}
 lint=false
 if [ "${1:-}" = --lint ]; then lint=true; shift; fi
 
-# The environment of the tests: the package in editable form, built with warnings as errors.
+# The environment of the tests: the package in editable form, built with warnings as errors. CuPy is there to hold the
+# sample for CUDA against it: that needs no GPU, nor the toolkit that the extra "cupy" brings.
 venv=$root/build/venv
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/pip" install -q -U pip 'setuptools>=77' wheel cffi pycparser onnx numpy build
-"$venv/bin/pip" install -q --no-build-isolation -e '.[test,dev]'
+"$venv/bin/pip" install -q --no-build-isolation -e '.[test,dev]' cupy-cuda12x==14.2.0
 
 # A second one: our wheel as a user installs it, beside an older stock onnxruntime.
 old=$root/build/venv-ort-1.24
