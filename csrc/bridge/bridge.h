@@ -227,6 +227,9 @@ OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                                  size_t max_selected, size_t* num_selected, void* state);
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
+OrtStatus* bridge_create_if(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
+OrtStatus* bridge_create_loop(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
+OrtStatus* bridge_create_scan(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtValue* bridge_output_value(BridgeOutput* output);
 int bridge_output(BridgeOutput* output);
 int bridge_put(BridgeOutput* output, const void* source);
@@ -382,6 +385,10 @@ int bridge_py_select_model(BridgeCall* call, uint64_t factory, const OrtHardware
                            const OrtSessionOptions* options, size_t* index);
 int bridge_py_find_kernel(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
                           uint64_t* state);
+int bridge_py_concat(BridgeCall* call, uint64_t ep, uint64_t stream_handle, const OrtValue* const* values,
+                     size_t count, uint64_t output, size_t size);
+int bridge_py_transpose(BridgeCall* call, uint64_t ep, const size_t* permutation, size_t count,
+                        const OrtValue* source, uint64_t stream, OrtValue* target);
 int bridge_py_create_profiler(BridgeCall* call, uint64_t ep, uint64_t* id, uint32_t* features);
 int bridge_py_start_profiling(BridgeCall* call, uint64_t profiler, int64_t offset_ns);
 int bridge_py_start_event(BridgeCall* call, uint64_t profiler, uint64_t event_id);

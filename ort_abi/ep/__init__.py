@@ -16,7 +16,7 @@ How callbacks live and die is told in `_callbacks.py`.
 from __future__ import annotations
 
 from ort_abi._lib import lib
-from ort_abi.ep import _callbacks, _device_callbacks, _slot_callbacks  # noqa: F401  (attach the callbacks)
+from ort_abi.ep import _callbacks, _control_flow, _device_callbacks, _slot_callbacks  # noqa: F401  (attach the callbacks)
 from ort_abi.ep._compute import KernelContext
 from ort_abi.ep._custom_ops import CustomOp, Formal
 from ort_abi.ep._device import (

@@ -29,6 +29,7 @@ from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotifica
 from ort_abi.ep._ep_context import Compiled, create_context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
+from ort_abi.ep._host_kernels import HostKernel, creator, host_kernels
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
@@ -244,7 +245,8 @@ def _features(factory: Factory) -> int:
         raise ValueError(f"{cls.__qualname__}.preferred_data_layout is 'NCHW' or 'NHWC', not {layout!r}")
     if layout == "NHWC":
         found |= lib.BRIDGE_EP_CHANNELS_LAST
-    return found | lib.BRIDGE_EP_KERNELS if cls.kernels or factory.memories else found
+    has_kernels = cls.kernels or cls.control_flow or factory.memories
+    return found | lib.BRIDGE_EP_KERNELS if has_kernels else found
 
 
 @callback
@@ -379,7 +381,8 @@ def bridge_py_get_kernel_registry(call: CData, number: int, out: CData) -> None:
         registry = ffi.new("OrtKernelRegistry**")
         check(binding.host.ep_api.CreateKernelRegistry(registry), binding.host.api)
         binding.registry = registry[0]
-        for spec in (*ep.kernels, *(memcpy_kernels(type(ep)) if binding.factory.memories else ())):
+        copies = memcpy_kernels(type(ep)) if binding.factory.memories else ()
+        for spec in (*ep.kernels, *host_kernels(type(ep)), *copies):
             _register_kernel(ep, spec)
     out[0] = binding.registry
 
@@ -415,14 +418,22 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
                 api,
             )
         check(ep_api.KernelDefBuilder_Build(builder[0], definition), api)
-        number = _objects.add((ep, spec))
-        binding.definitions.append(number)
-        state = ffi.cast("void*", host.index << HOST_SHIFT | number)
-        create = ffi.addressof(lib, "bridge_create_kernel")
+        create, state = _creator(ep, spec)
         check(ep_api.KernelRegistry_AddKernel(binding.registry, definition[0], create, state), api)
     finally:
         ep_api.ReleaseKernelDef(definition[0])
         ep_api.ReleaseKernelDefBuilder(builder[0])
+
+
+def _creator(ep: ExecutionProvider, spec: KernelSpec) -> tuple[CData, CData]:
+    """The function that makes a kernel, and its state."""
+    binding = ep._binding
+    if spec.make is HostKernel:
+        return creator(spec), binding.host
+    number = _objects.add((ep, spec))
+    binding.definitions.append(number)
+    state = ffi.cast("void*", binding.host.index << HOST_SHIFT | number)
+    return ffi.addressof(lib, "bridge_create_kernel"), state
 
 
 @callback

@@ -16,7 +16,7 @@ from ort_abi.ep._device import DataTransfer, DeviceTensor, plain_call, tensor_of
 from ort_abi.ep._errors import failed_call, forget_frames, record
 from ort_abi.ep._provider import ExecutionProvider, Kernel, KernelSpec
 
-__all__ = ["Memcpy", "memcpy_kernels", "memcpy_node"]
+__all__ = ["Memcpy", "memcpy_kernels", "memcpy_node", "session_transfer"]
 
 
 _DONE: int = lib.BRIDGE_DONE
@@ -40,11 +40,7 @@ def memcpy_kernels(cls: type[ExecutionProvider]) -> tuple[KernelSpec, ...]:
 
 def memcpy_node(ep: ExecutionProvider, info: NodeInfo) -> Node:
     """A node that copies its input with the provider's data transfer: one for all of a session."""
-    binding = ep._binding
-    with binding.lock:
-        if binding.transfer is None:
-            binding.transfer = _transfer(ep)
-    transfer = binding.transfer
+    transfer = session_transfer(ep)
 
     def compute(what: int, run: CData) -> int:
         tensors: list[DeviceTensor] = []
@@ -65,6 +61,16 @@ def memcpy_node(ep: ExecutionProvider, info: NodeInfo) -> Node:
 def _never(*arguments: Any) -> int:
     """What runs of a node that looks at all its values each time do not come to."""
     raise RuntimeError("a copy was told that its values are the ones before")
+
+
+def session_transfer(ep: ExecutionProvider) -> DataTransfer:
+    """The session's data transfer, for copies that are part of its work. *keeps alive* until the provider is
+    released. Raises TypeError if the provider has none."""
+    binding = ep._binding
+    with binding.lock:
+        if binding.transfer is None:
+            binding.transfer = _transfer(ep)
+        return binding.transfer
 
 
 def _transfer(ep: ExecutionProvider) -> DataTransfer:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["add", "get", "live_objects", "remove"]
+__all__ = ["add", "get", "live_objects", "of_type", "remove"]
+
+_T = TypeVar("_T")
 
 _ids = itertools.count(1)
 _objects: dict[int, Any] = {}
@@ -24,6 +26,11 @@ def get(number: int, kind: str) -> Any:
         return _objects[number]
     except KeyError:
         raise LookupError(f"there is no {kind} with id {number} (released, or never made)") from None
+
+
+def of_type(kind: type[_T]) -> list[_T]:
+    """All objects of a type."""
+    return [item for item in _objects.copy().values() if isinstance(item, kind)]
 
 
 def remove(number: int) -> Any:

@@ -183,6 +183,9 @@ class ExecutionProvider(OptionalSlots):
     custom_ops: ClassVar[Sequence[CustomOp]] = ()
     """Operators of the provider's own, for sessions that use it. Each is claimed like any other: with a
     kernel (`@kernel(..., domain=...)`), or to be compiled (`OrtEpFactory::GetCustomOpDomains`, API 24)."""
+    control_flow: ClassVar[Sequence[str]] = ()
+    """Those of "If", "Loop" and "Scan" that the provider takes as well. The host makes their kernels, and
+    gives the nodes inside to whoever claims them (`OrtEpApi::CreateIfKernel` and so on, API 24)."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
     """The kernels of the class and its bases, made from what `@kernel` declared."""
 

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ort_abi import _enums
 from ort_abi._lib import lib
 
 if TYPE_CHECKING:
+    from ort_abi.ep._device import DeviceTensor, SyncStream
     from ort_abi.ep._profiler import Profiler
     from ort_abi.ep._provider import Device
     from ort_abi.graph import Graph
@@ -114,6 +117,20 @@ class OptionalSlots:
         """How many bytes of memory there are for the session's weights and values; None: no limit. Asked
         where the session options ask for a budget (`OrtEp::GetAvailableResource`, API 26)."""
         return None
+
+    def transpose(
+        self,
+        permutation: Sequence[int],
+        source: DeviceTensor,
+        target: DeviceTensor,
+        stream: SyncStream | None,
+    ) -> None:
+        """Transposes for Scan over an axis that is not the first one (`OrtScanKernelHelper::Transpose`,
+        API 24). The default can do it in memory of the CPU; define it to have "Scan" in `control_flow` with
+        memory of your own."""
+        if not source.device.is_host or not target.device.is_host:
+            raise NotImplementedError(f"{type(self).__qualname__} does not define transpose()")
+        np.copyto(target.numpy(), source.numpy().transpose(permutation))
 
     @classmethod
     def get_hardware_device_incompatibility_details(cls, device: Device) -> Incompatibility | None:

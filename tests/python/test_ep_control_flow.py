@@ -1,0 +1,210 @@
+"""If, Loop and Scan as kernels of Python providers: the host makes them, the provider moves what is on its
+device."""
+
+from __future__ import annotations
+
+import gc
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import onnxruntime
+import pytest
+from device_support import has_streams
+from ep_support import open_session, registered, run_once
+from numpy_device import NumpyDevice, Transfer, device_class
+from test_control_flow import CASES, SCANNED, assert_equal, floats, parse, scalar
+
+from ort_abi import ep
+
+
+class Boom(Exception):
+    """Raised by the methods under test."""
+
+
+def boom(*_: Any) -> Any:
+    raise Boom("it broke here")
+
+
+class Flows(ep.ExecutionProvider):
+    """Takes every node, one by one."""
+
+    name = "FlowsExecutionProvider"
+    control_flow: ClassVar[Any] = ("If", "Loop", "Scan")
+    failing: ClassVar[bool] = False
+
+    @ep.kernel("Add", (7, None))
+    def add(a: Any, b: Any) -> Any:
+        return a + b
+
+    @ep.kernel("Mul", (7, None))
+    def mul(a: Any, b: Any) -> Any:
+        return boom() if Flows.failing else a * b
+
+    @ep.kernel("Identity", (1, None))
+    def identity(a: Any) -> Any:
+        return a
+
+    @ep.kernel("Concat", (4, None))
+    def concat(*arrays: Any, axis: int) -> Any:
+        return np.concatenate(arrays, axis)
+
+    @ep.kernel("ReduceSum", (1, None))
+    def reduce_sum(a: Any, *, keepdims: int = 1) -> Any:
+        return a.sum(keepdims=bool(keepdims))
+
+    @ep.kernel("Less", (7, None))
+    def less(a: Any, b: Any) -> Any:
+        return a < b
+
+    @ep.kernel("Equal", (7, None))
+    def equal(a: Any, b: Any) -> Any:
+        return a == b
+
+    @ep.kernel("Squeeze", (13, None))
+    def squeeze(a: Any, axes: Any) -> Any:
+        return a.squeeze(tuple(axes))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_equals_the_cpu_provider_of_stock(host: ModuleType, case: str) -> None:
+    text, runs = CASES[case]
+    model = parse(text).SerializeToString()
+    stock = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    objects = ep.live_objects()
+    with registered(host, Flows):
+        session = open_session(host, Flows, model, optimize=False)
+        for feeds in runs:
+            found = [np.array(value) for value in session.run(None, feeds)]
+            assert_equal(found, stock.run(None, feeds))
+        del session
+        gc.collect()
+    assert ep.live_objects() == objects
+
+
+@pytest.mark.parametrize("listed", [("If", "While"), "Loop"])
+def test_unknown_names_are_an_error(host: ModuleType, listed: Any) -> None:
+    wrong = type("Wrong", (Flows,), {"control_flow": listed, "name": "WrongExecutionProvider"})
+    text, runs = CASES["if"]
+    with pytest.raises(Exception, match=r"control_flow has some of If, Loop, Scan, not"):
+        run_once(host, wrong, parse(text).SerializeToString(), runs[0])
+
+
+def test_what_a_node_inside_raises_is_an_error(host: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Flows, "failing", True)
+    text, runs = CASES["loop"]
+    with pytest.raises(Exception, match="Boom: it broke here"):
+        run_once(host, Flows, parse(text).SerializeToString(), runs[1], optimize=False)
+
+
+def test_what_transpose_raises_is_an_error(host: ModuleType) -> None:
+    fails = type("Fails", (Flows,), {"name": "FailsExecutionProvider", "transpose": boom})
+    feeds = CASES["scan"][1][1]
+    with pytest.raises(Exception, match=r"OrtScanKernelHelper::Transpose: .*Boom: it broke here"):
+        run_once(host, fails, parse(SCANNED).SerializeToString(), feeds, optimize=False)
+
+
+# ---- on a device ----
+
+LOOP = """
+g (int64 most, bool start, float[2, 3] x) => (float[2, 3] last, float[T, 2, 3] each)
+{
+  last, each = Loop (most, start, x) <
+    body = b (int64 i, bool go, float[2, 3] v) => (bool go, float[2, 3] next, float[2, 3] seen) {
+      next = Add (v, x)
+      seen = Mul (next, next)
+    }>
+}"""
+
+SCAN = """
+g (float[2] s, float[2, L] x) => (float[2] last, float[2, L] p)
+{
+  last, p = Scan (s, x) <
+    num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
+    body = b (float[2] v, float[2] a) => (float[2] next, float[2] sum) {
+      sum = Mul (a, a)
+      next = Add (v, sum)
+    }>
+}"""
+
+
+class FlowTransfer(Transfer):
+    def copy(self, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: ep.SyncStream | None) -> None:
+        if stream is None and source.device == target.device:
+            self.state.counts["within, without stream"] += 1
+        super().copy(source, target, stream)
+
+
+class DeviceFlows(NumpyDevice):
+    control_flow: ClassVar[Any] = ("If", "Loop", "Scan")
+
+    @classmethod
+    def create_data_transfer(cls) -> ep.DataTransfer:
+        return FlowTransfer(cls.state)
+
+    def get_capability(self, graph: Any) -> Any:
+        flow = [node for node in graph.nodes if node.op_type in self.control_flow]
+        return [*super().get_capability(graph), *flow]
+
+    def transpose(
+        self, permutation: Any, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: ep.SyncStream | None
+    ) -> None:
+        self.state.called("transpose")
+        from_, to = (self.state.memory.view(t.ptr, t.shape, t.dtype) for t in (source, target))
+        if stream is None:
+            np.copyto(to, from_.transpose(permutation))
+        else:
+            stream.worker.add(lambda: np.copyto(to, from_.transpose(permutation)))  # type: ignore[attr-defined]
+
+
+def device_flows(**members: Any) -> type[NumpyDevice]:
+    return type("DeviceFlows", (DeviceFlows,), {"state": device_class().state} | members)
+
+
+def loop_expected(most: int, x: Any) -> list[Any]:
+    values = [x * (i + 2) for i in range(most)]
+    return [values[-1] if values else x, np.array([v * v for v in values], np.float32).reshape(-1, 2, 3)]
+
+
+@pytest.mark.parametrize("aware", [False, True])
+@pytest.mark.parametrize("most", [0, 1, 4])
+def test_a_loop_on_a_device(host: ModuleType, most: int, aware: bool) -> None:
+    cls = device_flows(stream_aware=aware)
+    x = floats(2, 3)
+    feeds = {"most": scalar(most, np.int64), "start": scalar(True, np.bool_), "x": x}
+    found = run_once(host, cls, parse(LOOP).SerializeToString(), feeds)
+    assert_equal(found, loop_expected(most, x))
+    assert cls.state.counts["GPU to GPU"] >= most
+    assert not (aware and has_streams(host)) or cls.state.counts["within, without stream"] == 0
+    assert len(cls.state.memory) == 0
+
+
+@pytest.mark.parametrize("aware", [False, True])
+def test_a_scan_on_a_device(host: ModuleType, aware: bool) -> None:
+    cls = device_flows(stream_aware=aware)
+    s, x = floats(2), floats(2, 3)
+    last, squares = run_once(host, cls, parse(SCAN).SerializeToString(), {"s": s, "x": x})
+    np.testing.assert_array_equal(squares, x * x)
+    np.testing.assert_array_equal(last, s + (x * x).sum(1))
+    assert cls.state.counts["transpose"] == 2
+    assert len(cls.state.memory) == 0
+
+
+def test_a_scan_on_a_device_without_transpose(host: ModuleType) -> None:
+    cls = device_flows(transpose=ep.ExecutionProvider.transpose)
+    with pytest.raises(Exception, match=r"NotImplementedError: DeviceFlows does not define transpose\(\)"):
+        run_once(host, cls, parse(SCAN).SerializeToString(), {"s": floats(2), "x": floats(2, 3)})
+
+
+def test_a_copy_that_fails_while_a_loop_stacks(host: ModuleType) -> None:
+    cls = device_flows()
+    text, feeds = LOOP, {"most": scalar(2, np.int64), "start": scalar(True, np.bool_), "x": floats(2, 3)}
+    with registered(host, cls):
+        session = open_session(host, cls, parse(text).SerializeToString())
+        cls.state.failing = "copy"
+        with pytest.raises(Exception, match=r"copy broke here"):
+            session.run(None, feeds)
+        cls.state.failing = ""
+        session.run(None, feeds)
+        del session
+        gc.collect()
