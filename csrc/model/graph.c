@@ -104,6 +104,21 @@ int model_opset(const OrtModel* model, const char* domain) {
   return find_opset(model->opsets, model->opset_count, domain);
 }
 
+OrtStatus* model_import_opset(OrtModel* model, const char* domain, int version) {
+  OpsetImport* grown = arena_calloc(&model->arena, model->opset_count + 1, sizeof *grown);
+  char* own_domain = arena_str(&model->arena, domain, strlen(domain));
+  if (grown == NULL || own_domain == NULL) return status_no_memory();
+  size_t at = 0;
+  while (at < model->opset_count && strcmp(model->opsets[at].domain, domain) < 0) at++;
+  for (size_t i = 0; i <= model->opset_count; i++) {
+    if (i != at) grown[i] = model->opsets[i < at ? i : i - 1];
+  }
+  grown[at] = (OpsetImport){own_domain, version};
+  model->opsets = grown;
+  model->opset_count++;
+  return NULL;
+}
+
 /* ---- Implicit inputs: what a node's subgraphs capture ---- */
 
 static OrtStatus* collect_implicit_inputs(OrtNode* node) {

@@ -156,6 +156,8 @@ OrtValueInfo* graph_find_value(const OrtGraph* graph, const char* name, bool out
 OrtOpAttr* node_find_attribute(const OrtNode* node, const char* name);
 /* Opset version that the model imports for a domain; 0 if it does not. "ai.onnx" means "". */
 int model_opset(const OrtModel* model, const char* domain);
+/* Adds an import that the model does not have. copies. */
+OrtStatus* model_import_opset(OrtModel* model, const char* domain, int version);
 /* borrows: the definition behind a view's or a captured value. */
 OrtValueInfo* value_root(const OrtValueInfo* value);
 /* borrows: the source's node of a view's node; `node` itself for any other. */
@@ -184,12 +186,13 @@ OrtStatus* model_infer_types(OrtModel* model);
 
 typedef enum NodeLayout {
   NODE_LAYOUT_FIXED, /* the node stays as it is */
-  NODE_LAYOUT_ANY,   /* elementwise: the order of axes is all one to it */
+  NODE_LAYOUT_ANY,   /* as it is, or with its axes in another order if its operator lets that be */
   NODE_LAYOUT_CHANNELS_LAST,
 } NodeLayout;
 /* Puts the nodes that are to have channels last (`wanted` by node id), where the rank of their data is known
- * and at least 3, into NHWC_DOMAIN, with Transposes around their first input and output where the values
- * around them are not converted as well. *changed: there was one. */
+ * and at least 3, into NHWC_DOMAIN, with Transposes around them where the values around them are not
+ * converted as well; nodes of NODE_LAYOUT_ANY, Transposes among them, are changed where that saves
+ * Transposes. *changed: anything was. */
 OrtStatus* graph_to_channels_last(OrtGraph* graph, const NodeLayout* wanted, bool* changed);
 
 /* ---- drop_pages.c ---- */

@@ -25,8 +25,7 @@ static bool is_listed(const char* const* names, size_t count, const char* name) 
   return false;
 }
 
-/* What is converted unless the EP says something else: stock ORT's list, but for Resize, whose other inputs
- * would have to follow. */
+/* What is converted unless the EP says something else: stock ORT's list. */
 static bool is_layout_sensitive(const char* op_type) {
   static const char* const names[] = {"AveragePool",   "BatchNormalization",
                                       "Conv",          "ConvTranspose",
@@ -37,24 +36,13 @@ static bool is_layout_sensitive(const char* op_type) {
                                       "LpPool",        "MaxPool",
                                       "MaxUnpool",     "QLinearAveragePool",
                                       "QLinearConv",   "QLinearGlobalAveragePool",
-                                      "SpaceToDepth"};
+                                      "Resize",        "SpaceToDepth"};
   return is_listed(names, sizeof names / sizeof *names, op_type);
-}
-
-static bool is_elementwise(const OrtNode* node) {
-  static const char* const names[] = {
-      "Abs",       "Add",        "Cast",  "Ceil",  "Clip",        "Div",       "Elu",
-      "Erf",       "Exp",        "Floor", "Gelu",  "HardSigmoid", "HardSwish", "Identity",
-      "LeakyRelu", "Log",        "Max",   "Min",   "Mish",        "Mul",       "Neg",
-      "Pow",       "Reciprocal", "Relu",  "Round", "Selu",        "Sigmoid",   "Sign",
-      "Softplus",  "Softsign",   "Sqrt",  "Sub",   "Sum",         "Tanh",      "ThresholdedRelu"};
-  return node->domain[0] == '\0' && is_listed(names, sizeof names / sizeof *names, node->op_type);
 }
 
 static OrtStatus* should_convert(const SessionEp* ep, const OrtNode* node, bool* convert) {
   *convert = false;
   if (node->domain[0] != '\0' && strcmp(node->domain, "com.microsoft") != 0) return NULL;
-  if (strcmp(node->op_type, "Resize") == 0) return NULL;
   OrtStatus*(ORT_API_CALL * ask)(OrtEp*, const char*, const char*, OrtEpDataLayout, int*) =
       GUARD_SLOT(ep->ep, ep->version, ShouldConvertDataLayoutForOp, 23);
   int answer = -1;
@@ -80,10 +68,7 @@ OrtStatus* layout_convert(const OrtEpGraphSupportInfo* info, bool* changed) {
     bool convert = false;
     if (unit != NULL && unit->ep != info->ep) continue; /* another EP has seen it as it is */
     if (unit != NULL) TRY_DONE(should_convert(info->ep, node, &convert));
-    if (convert)
-      wanted[node->id] = NODE_LAYOUT_CHANNELS_LAST;
-    else if (is_elementwise(node))
-      wanted[node->id] = NODE_LAYOUT_ANY;
+    wanted[node->id] = convert ? NODE_LAYOUT_CHANNELS_LAST : NODE_LAYOUT_ANY;
   }
   TRY_DONE(graph_to_channels_last(info->graph, wanted, changed));
 done:

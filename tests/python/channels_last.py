@@ -72,10 +72,26 @@ class Resize(OpRun):
     op_domain = NHWC
 
     def _run(self, *inputs: Array, **_: Any) -> tuple[Array, ...]:
-        return _evaluate(self.onnx_node, inputs)
+        node = self.onnx_node
+        if len(inputs) == 2:  # version 10
+            x, scales = node.input
+            node = helper.make_node(
+                "Resize",
+                [x, "", scales],
+                node.output,
+                coordinate_transformation_mode="asymmetric",
+                nearest_mode="floor",
+            )
+            inputs = (inputs[0], None, inputs[1])  # type: ignore[assignment]
+        return _evaluate(node, inputs)
 
 
 OPERATORS = [Resize, *(type(name, (_ChannelsLast,), {}) for name in CONVERTED if name != "Resize")]
+
+
+def _can_run(node: Node) -> bool:
+    """The evaluator takes an old Softmax for a new one."""
+    return not node.subgraphs and (node.op_type != "Softmax" or node.since_version >= 13)
 
 
 class ChannelsLast(ReferenceExecutionProvider):
@@ -96,8 +112,8 @@ class ChannelsLast(ReferenceExecutionProvider):
         return self.claims(graph)
 
     def claims(self, graph: Graph) -> Any:
-        """What it claims: here each node as a fused one of its own, but not nodes with subgraphs."""
-        return [[node] for node in graph.nodes if not node.subgraphs]
+        """What it claims: here each node as a fused one of its own."""
+        return [[node] for node in graph.nodes if _can_run(node)]
 
     def compile(self, graph: Graph) -> Callable[..., Any]:
         evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=[*FIXED_OPERATORS, *OPERATORS])
@@ -116,15 +132,10 @@ class ChannelsFirst(ChannelsLast):
     preferred_data_layout = "NCHW"
 
 
-def fusible(node: Node) -> bool:
-    """What FuseChannelsLast fuses."""
-    return not node.subgraphs
-
-
 class FuseChannelsLast(ChannelsLast):
     """Fuses what it can."""
 
     name = "FuseChannelsLastExecutionProvider"
 
     def claims(self, graph: Graph) -> Any:
-        return ep.partition(graph, fusible)
+        return ep.partition(graph, _can_run)

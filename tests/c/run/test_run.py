@@ -69,14 +69,16 @@ def save_layout_models(folder: Path) -> None:
         "read_twice": [
             one,
             node("Conv", ["a", "v"], ["b"], "two"),
-            node("ReduceSum", ["a"], ["c"], "sum"),
-            node("Add", ["b", "c"], ["y"], "add"),
+            node("MatMul", ["a", "m"], ["c"], "matmul"),
+            node("ReduceSum", ["c"], ["d"], "sum"),
+            node("Add", ["b", "d"], ["y"], "add"),
         ],
     }
     weights: dict[str, np.ndarray] = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
     weights["v"] = (np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) % 7) - 2
     weights["u"] = np.arange(9, dtype=np.float32).reshape(3, 3, 1, 1) - 4
     weights["half"] = np.array(0.5, np.float32)
+    weights["m"] = np.arange(6, dtype=np.float32).reshape(3, 2)
     for name, nodes in chains.items():
         used = {key: array for key, array in weights.items() if any(key in each.input for each in nodes)}
         shape: list[int | str] = ["n", "c", "h", "w"]

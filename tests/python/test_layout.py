@@ -1,0 +1,516 @@
+"""Providers that prefer channels last, in Python: what becomes of their graphs, and that results stay what they
+were. `channels_last.py` has the providers."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from channels_last import NHWC, ChannelsFirst, ChannelsLast, FuseChannelsLast
+from ep_support import HOSTS, open_session, registered, run_once
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from random_graphs import RandomGraph
+
+import ort_abi
+from tests.support.models import wheel_models
+
+Array = NDArray[Any]
+node = helper.make_node
+
+RANDOM = np.random.default_rng(0)
+X = np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4) / 8
+WEIGHT = RANDOM.integers(-2, 3, (3, 2, 2, 2)).astype(np.float32)
+"""The Conv of most models: from X [1,2,5,4] to a [1,3,4,3]."""
+
+
+def model(
+    nodes: list[onnx.NodeProto],
+    constants: dict[str, Array] | None = None,
+    opset: int = 18,
+    outputs: tuple[str, ...] = ("y",),
+    kind: int = TensorProto.FLOAT,
+    inputs: dict[str, Array] | None = None,
+) -> bytes:
+    """A model of x (as X) and `inputs`. The types of its outputs have no shape."""
+    constants = {"w": WEIGHT, **(constants or {})}
+    used = {name for each in nodes for name in each.input} | {
+        name
+        for each in nodes
+        for attribute in each.attribute
+        for inner in attribute.g.node
+        for name in inner.input
+    }
+    feeds = {"x": X, **(inputs or {})}
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in feeds.items()
+        ],
+        [helper.make_tensor_value_info(name, kind, None) for name in outputs],
+        [numpy_helper.from_array(array, name) for name, array in constants.items() if name in used],
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+    ).SerializeToString()
+
+
+def conv(x: str = "x", y: str = "a", weight: str = "w", name: str = "conv") -> onnx.NodeProto:
+    return node("Conv", [x, weight], [y], name)
+
+
+def expected(model_bytes: bytes, **feeds: Array) -> list[Array]:
+    """What stock onnxruntime's own provider makes of it."""
+    session = onnxruntime.InferenceSession(model_bytes, providers=["CPUExecutionProvider"])
+    return [np.asarray(output) for output in session.run(None, {"x": X, **feeds})]
+
+
+def graph_after(name: str = "test", cls: type[ChannelsLast] = ChannelsLast) -> Counter[str]:
+    """Operators of the graph that the provider was last asked about, with an "nhwc " in front of converted
+    ones."""
+    return Counter(("nhwc " if domain == NHWC else "") + op for domain, op, _ in cls.seen[name])
+
+
+def check(
+    host: ModuleType,
+    model_bytes: bytes,
+    cls: type[ChannelsLast] = ChannelsLast,
+    **feeds: Array,
+) -> Counter[str]:
+    """Runs the model: results are what they should be. Returns `graph_after`."""
+    found = run_once(
+        host, cls, model_bytes, {"x": X, **feeds}, fallback=True, optimize=host is not onnxruntime
+    )
+    for output, wanted in zip(found, expected(model_bytes, **feeds), strict=True):
+        assert output.dtype == wanted.dtype
+        np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
+    return graph_after(cls=cls)
+
+
+# ---- what is converted ----
+
+
+def test_a_node_stands_between_two_transposes(host: ModuleType) -> None:
+    assert check(host, model([conv(y="y")])) == {"Transpose": 2, "nhwc Conv": 1}
+
+
+def test_nothing_is_converted_without_a_preference(host: ModuleType) -> None:
+    assert check(host, model([conv(y="y")]), ChannelsFirst) == {"Conv": 1}
+
+
+SENSITIVE: dict[str, tuple[onnx.NodeProto, dict[str, Array]]] = {
+    "AveragePool": (
+        node("AveragePool", ["x"], ["y"], kernel_shape=[2, 3], strides=[1, 2], pads=[1, 0, 0, 1]),
+        {},
+    ),
+    "BatchNormalization": (
+        node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"]),
+        {name: np.array(pair, np.float32) for name, pair in zip("sbmv", [(1, 2), (0, 3), (4, 1), (1, 4)])},
+    ),
+    "ConvTranspose": (node("ConvTranspose", ["x", "t"], ["y"], strides=[2, 1]), {"t": WEIGHT[:2]}),
+    "DepthToSpace": (node("DepthToSpace", ["x4"], ["y"], blocksize=2), {}),
+    "GlobalAveragePool": (node("GlobalAveragePool", ["x"], ["y"]), {}),
+    "GlobalMaxPool": (node("GlobalMaxPool", ["x"], ["y"]), {}),
+    "InstanceNormalization": (
+        node("InstanceNormalization", ["x", "s", "b"], ["y"]),
+        {"s": np.array([1, 2], np.float32), "b": np.array([0, 3], np.float32)},
+    ),
+    "MaxPool": (node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2]), {}),
+    "SpaceToDepth": (node("SpaceToDepth", ["x4"], ["y"], blocksize=2), {}),
+}
+
+
+@pytest.mark.parametrize("op", SENSITIVE)
+def test_operators_that_depend_on_the_layout_are_converted(host: ModuleType, op: str) -> None:
+    sensitive, constants = SENSITIVE[op]
+    nodes = [sensitive]
+    if "x4" in sensitive.input:  # of eight channels, four by four
+        nodes = [
+            node("Concat", ["x", "x", "x", "x"], ["x8"], axis=1),
+            node("Slice", ["x8", "from", "to"], ["x4"]),
+            sensitive,
+        ]
+        constants = {"from": np.array([0, 0, 0], np.int64), "to": np.array([9, 9, 4], np.int64)}
+    assert check(host, model(nodes, constants))[f"nhwc {op}"] == 1
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 22])
+def test_versions_of_converted_nodes_are_stocks(opset: int) -> None:
+    """Those of the schemas of the internal domain, where it has one."""
+    nodes = [
+        conv(),
+        node("BatchNormalization", ["a", "s", "s", "s", "s"], ["b"]),
+        node("AveragePool", ["b"], ["c"], kernel_shape=[2, 2]),
+        node("LpPool", ["c"], ["d"], kernel_shape=[1, 1]),
+        node("GlobalMaxPool", ["d"], ["y"]),
+    ]
+    seen = []
+    for each in HOSTS.values():
+        run_once(
+            each,
+            ChannelsLast,
+            model(nodes, {"s": np.ones(3, np.float32)}, opset),
+            {"x": X},
+            fallback=True,
+            optimize=False,
+        )
+        seen.append(sorted(each for each in ChannelsLast.seen["test"] if each[0] == NHWC))
+    assert len(seen[0]) == 5
+    assert seen[0] == seen[1]
+
+
+def test_the_graph_imports_the_internal_domain(host: ModuleType) -> None:
+    opsets = []
+
+    class Look(ChannelsLast):
+        def get_capability(self, graph: Any) -> Any:
+            opsets.append(graph.opsets)
+            return super().get_capability(graph)
+
+    check(host, model([conv(y="y")], opset=17), Look)
+    assert opsets[-1][NHWC] == opsets[-1][""] == 17
+
+
+# ---- Resize ----
+
+RESIZES: dict[str, tuple[list[str], dict[str, Array], dict[str, Any], int]] = {
+    "scales": (["a", "", "f"], {"f": np.array([1, 1, 2, 1.5], np.float32)}, {}, 18),
+    "sizes": (["a", "", "", "n"], {"n": np.array([1, 3, 5, 7], np.int64)}, {}, 18),
+    "scales_of_channels": (["a", "", "f"], {"f": np.array([1, 2, 2, 3], np.float32)}, {}, 18),
+    "axes": (["a", "", "f"], {"f": np.array([3, 2], np.float32)}, {"axes": [3, 2]}, 18),
+    "negative_axes": (["a", "", "", "n"], {"n": np.array([8, 5], np.int64)}, {"axes": [-2, -1]}, 18),
+    "roi": (
+        ["a", "r", "f"],
+        {
+            "r": np.array([0, 0, 0.1, 0.2, 1, 1, 0.9, 0.7], np.float32),
+            "f": np.array([1, 1, 2, 3], np.float32),
+        },
+        {"coordinate_transformation_mode": "tf_crop_and_resize", "mode": "linear"},
+        18,
+    ),
+    "empty_roi": (
+        ["a", "r", "f"],
+        {"r": np.zeros(0, np.float32), "f": np.array([1, 1, 2, 2], np.float32)},
+        {},
+        11,
+    ),
+    "version_10": (["a", "f"], {"f": np.array([1, 1, 2, 3], np.float32)}, {}, 10),
+}
+
+
+@pytest.mark.parametrize("case", RESIZES)
+def test_resize_is_converted_with_what_names_its_axes(case: str) -> None:
+    """Ours only: stock leaves roi and axes as they were, and scales that are not four."""
+    inputs, constants, attributes, opset = RESIZES[case]
+    nodes = [conv(), node("Resize", inputs, ["y"], **attributes)]
+    found = check(ort_abi, model(nodes, constants, opset))
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "nhwc Resize": 1}
+
+
+def test_resize_is_converted_as_in_stock(host: ModuleType) -> None:
+    nodes = [conv(), node("Resize", ["a", "", "f"], ["y"])]
+    found = check(host, model(nodes, {"f": np.array([1, 1, 2, 3], np.float32)}))
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "nhwc Resize": 1}
+
+
+def test_resize_to_what_is_only_known_at_run_is_not_converted() -> None:
+    scales = np.array([1, 1, 2, 3], np.float32)
+    nodes = [conv(), node("Resize", ["a", "", "f"], ["y"])]
+    found = check(ort_abi, model(nodes, inputs={"f": scales}), f=scales)
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "Resize": 1}
+
+
+# ---- what Transposes move through ----
+
+ROW = np.array([0.5, 2, -1], np.float32)
+
+
+def ints(*numbers: int) -> Array:
+    """A list of int64."""
+    return np.array(numbers, np.int64)
+
+
+def one(op: str, *more: str, **attributes: Any) -> list[onnx.NodeProto]:
+    """A node that reads a, the Conv's output [1,3,4,3], and `more`, and makes y."""
+    return [node(op, ["a", *more], ["y"], **attributes)]
+
+
+# What is behind the Conv, its constants, the opset. Two Transposes are around the whole.
+MOVES: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
+    "Relu": (one("Relu"), {}, 18),
+    "Clip": (one("Clip", "low", "high"), {"low": np.float32(-1), "high": np.float32(2)}, 18),
+    "Clip-6": (one("Clip", min=-1.0, max=2.0), {}, 10),
+    "Add of a scalar": (one("Add", "c"), {"c": np.float32(2)}, 18),
+    "Add of one element": (one("Add", "c"), {"c": np.array([2], np.float32)}, 18),
+    "Add of a row": (one("Add", "c"), {"c": ROW}, 18),
+    "Mul of channels": (one("Mul", "c"), {"c": ROW.reshape(3, 1, 1)}, 18),
+    "Sub of all": (one("Sub", "c"), {"c": np.arange(36, dtype=np.float32).reshape(1, 3, 4, 3)}, 18),
+    "Sub from": ([node("Sub", ["c", "a"], ["y"])], {"c": ROW.reshape(3, 1, 1)}, 18),
+    "PRelu": (one("PRelu", "c"), {"c": ROW.reshape(3, 1, 1)}, 18),
+    "Add of itself": (one("Add", "a"), {}, 18),
+    "Max of three": (one("Max", "c", "d"), {"c": ROW, "d": ROW.reshape(1, 3, 1, 1)}, 18),
+    "Where": (
+        [node("Greater", ["a", "c"], ["g"]), node("Where", ["g", "a", "d"], ["y"])],
+        {"c": ROW, "d": ROW.reshape(3, 1, 1)},
+        18,
+    ),
+    "Softmax": (one("Softmax", axis=1), {}, 18),
+    "Softmax of the last": (one("Softmax"), {}, 18),
+    "LogSoftmax": (one("LogSoftmax", axis=-2), {}, 18),
+    "Softmax-11": (one("Softmax", axis=1), {}, 12),
+    "Concat": (one("Concat", "a", axis=1), {}, 18),
+    "Concat with a constant": (one("Concat", "c", axis=-3), {"c": np.ones((1, 2, 4, 3), np.float32)}, 18),
+    "Split": (
+        [node("Split", ["a", "parts"], ["b", "c"], axis=1), node("Add", ["b", "c"], ["y"])],
+        {"parts": ints(1, 2)},
+        18,
+    ),
+    "ReduceMean of space": (one("ReduceMean", axes=[2, 3]), {}, 17),
+    "ReduceMean of one": (one("ReduceMean", axes=[-1], keepdims=0), {}, 17),
+    "ReduceMax": (one("ReduceMax", "axes"), {"axes": ints(1)}, 18),
+    "ReduceSum": (one("ReduceSum", "axes", keepdims=0), {"axes": ints(0, 3)}, 18),
+    "ReduceSum of nothing": (one("ReduceSum", noop_with_empty_axes=1), {}, 18),
+    "ArgMax": (one("ArgMax", axis=1), {}, 18),
+    "ArgMin without the axis": (one("ArgMin", axis=2, keepdims=0), {}, 18),
+    "Squeeze": (one("Squeeze", "axes"), {"axes": ints(0)}, 18),
+    "Squeeze-11": (one("Squeeze", axes=[0]), {}, 12),
+    "Unsqueeze": (one("Unsqueeze", "axes"), {"axes": ints(-1, 1)}, 18),
+    "Unsqueeze-11": (one("Unsqueeze", axes=[0, 2]), {}, 12),
+    "Slice": (
+        one("Slice", "from", "to", "axes", "steps"),
+        {"from": ints(0, 3), "to": ints(2, 0), "axes": ints(1, -2), "steps": ints(1, -2)},
+        18,
+    ),
+    "Slice of the first": (one("Slice", "from", "to"), {"from": ints(0, 1), "to": ints(1, 3)}, 18),
+    "Slice of int32": (
+        one("Slice", "from", "to"),
+        {"from": np.array([0, 1], np.int32), "to": np.array([1, 3], np.int32)},
+        18,
+    ),
+    "Slice-1": (one("Slice", starts=[0, 1], ends=[1, 3]), {}, 9),
+    "Slice-1 of axes": (one("Slice", starts=[1], ends=[3], axes=[2]), {}, 9),
+    "Pad": (one("Pad", "pads"), {"pads": ints(0, 1, 2, 0, 0, 0, 1, 3)}, 13),
+    "Pad of axes": (one("Pad", "pads", "", "axes"), {"pads": ints(1, 2, 3, 0), "axes": ints(3, 1)}, 18),
+    "Pad-2": (one("Pad", pads=[0, 1, 2, 0, 0, 0, 1, 3]), {}, 10),
+    "Tile": (one("Tile", "times"), {"times": ints(1, 2, 3, 1)}, 18),
+    "Expand": (
+        [node("ReduceMax", ["a", "axes"], ["b"]), node("Expand", ["b", "shape"], ["y"])],
+        {"axes": ints(2), "shape": ints(1, 3, 5, 3)},
+        18,
+    ),
+    "Gather of one": (one("Gather", "at", axis=3), {"at": np.array(2, np.int64)}, 18),
+    "Gather of several": (one("Gather", "at", axis=-2), {"at": ints(2, 0, 0)}, 18),
+    "QuantizeLinear": (
+        [node("QuantizeLinear", ["a", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["y"])],
+        {"s": np.array([0.5, 0.25, 1], np.float32), "z": np.array([1, 2, 3], np.uint8)},
+        21,
+    ),
+    "QuantizeLinear of one scale": (
+        [node("QuantizeLinear", ["a", "s"], ["q"]), node("DequantizeLinear", ["q", "s"], ["y"])],
+        {"s": np.float32(0.5)},
+        21,
+    ),
+    "Transpose": (
+        [node("Relu", ["a"], ["b"]), node("Transpose", ["b"], ["y"], perm=[3, 1, 0, 2])],
+        {},
+        18,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MOVES)
+def test_transposes_move_through(case: str) -> None:
+    nodes, constants, opset = MOVES[case]
+    constants = {name: np.asarray(array) for name, array in constants.items()}
+    kind = TensorProto.INT64 if case.startswith("Arg") else TensorProto.FLOAT
+    found = check(ort_abi, model([conv(), *nodes], constants, opset, kind=kind))
+    others = Counter(each.op_type for each in nodes if each.op_type != "Transpose")
+    assert found == {"Transpose": 2, "nhwc Conv": 1, **others}
+
+
+# The same, but they stay where they are: what is behind the Conv has one more Transpose at its end if it moves.
+STAYS: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
+    "Softmax-11 of space": (one("Softmax", axis=2), {}, 12),
+    "Reshape": (one("Reshape", "shape"), {"shape": ints(1, 9, 4)}, 18),
+    "MatMul": (one("MatMul", "c"), {"c": np.ones((3, 2), np.float32)}, 18),
+    "Gather of a table": (one("Gather", "at", axis=1), {"at": ints(2, 0).reshape(1, 2)}, 18),
+    "Expand to more axes": (one("Expand", "shape"), {"shape": ints(2, 1, 3, 4, 3)}, 18),
+}
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_transposes_do_not_move_through(case: str) -> None:
+    nodes, constants, opset = STAYS[case]
+    cut = [node("AveragePool", ["y"], ["z"], kernel_shape=[1, 1])]
+    four = case in ("Softmax-11 of space", "MatMul")
+    found = check(
+        ort_abi,
+        model([conv(), *nodes, *(cut if four else [])], constants, opset, outputs=("z" if four else "y",)),
+    )
+    assert found["Transpose"] == (4 if four else 2)
+    assert found["nhwc Conv"] == 1
+
+
+def test_a_shape_is_read_before_the_transpose() -> None:
+    nodes = [conv(), node("Shape", ["a"], ["y"])]
+    found = check(ort_abi, model(nodes, kind=TensorProto.INT64))
+    assert found == {"Transpose": 1, "nhwc Conv": 1, "Shape": 1, "Gather": 1}
+    nodes = [conv(), node("Shape", ["a"], ["y"], start=1, end=-1)]
+    found = check(ort_abi, model(nodes, kind=TensorProto.INT64))
+    assert found == {"Transpose": 1, "nhwc Conv": 1, "Shape": 1, "Gather": 1}
+    nodes = [conv(), node("Shape", ["a"], ["y"], end=1)]
+    found = check(ort_abi, model(nodes, kind=TensorProto.INT64))
+    assert found == {"Transpose": 1, "nhwc Conv": 1, "Shape": 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "constants"),
+    [
+        (node("Flatten", ["p"], ["y"]), {}),
+        (node("Flatten", ["p"], ["y"], axis=-1), {}),
+        (node("Reshape", ["p", "shape"], ["y"]), {"shape": ints(0, -1)}),
+        (node("Reshape", ["p", "shape"], ["y"]), {"shape": ints(3, 1)}),
+    ],
+)
+def test_axes_of_one_element_are_not_transposed_to_be_flattened(
+    end: onnx.NodeProto, constants: dict[str, Array]
+) -> None:
+    nodes = [conv(), node("GlobalAveragePool", ["a"], ["p"]), end]
+    found = check(ort_abi, model(nodes, constants))
+    assert found == {"Transpose": 1, "nhwc Conv": 1, "nhwc GlobalAveragePool": 1, end.op_type: 1}
+
+
+def test_a_zero_of_a_reshape_stays_the_same_dimension() -> None:
+    nodes = [conv(), node("GlobalAveragePool", ["a"], ["p"]), node("Reshape", ["p", "shape"], ["y"])]
+    found = check(ort_abi, model(nodes, {"shape": ints(1, 0)}))
+    assert found["Transpose"] == 2
+
+
+# ---- the model's own Transposes ----
+
+TO_FIRST, TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
+
+
+def test_the_models_transposes_cancel_with_those_of_converted_nodes(host: ModuleType) -> None:
+    """A model with channels last, as converters make them. Stock keeps an Identity's place by renaming."""
+    x = np.ascontiguousarray(X.transpose(TO_LAST))
+    nodes = [
+        node("Transpose", ["i"], ["t"], perm=TO_FIRST),
+        conv("t"),
+        node("Transpose", ["a"], ["b"], perm=TO_LAST),
+        node("Relu", ["b"], ["c"]),
+        node("Transpose", ["c"], ["d"], perm=TO_FIRST),
+        node("AveragePool", ["d"], ["e"], kernel_shape=[2, 2]),
+        node("Transpose", ["e"], ["y"], perm=TO_LAST),
+    ]
+    found = check(host, model(nodes, inputs={"i": x}), i=x)
+    assert found == {"nhwc Conv": 1, "Relu": 1, "nhwc AveragePool": 1}
+
+
+def test_a_value_that_others_need_by_name_stays() -> None:
+    """It is an output twice: under its own name, and turned twice."""
+    nodes = [
+        conv(),
+        node("Transpose", ["a"], ["b"], perm=TO_LAST),
+        node("Transpose", ["b"], ["y"], perm=TO_FIRST),
+        node("Transpose", ["a"], ["z"], perm=TO_LAST),
+    ]
+    found = check(ort_abi, model(nodes, outputs=("a", "b", "y", "z")))
+    assert found["nhwc Conv"] == 1
+    assert found["Transpose"] == 2  # to the Conv, and to a
+    assert found["Identity"] == 2
+
+
+def test_a_transpose_without_a_permutation_turns_all_axes_around() -> None:
+    nodes = [conv(), node("Transpose", ["a"], ["b"]), node("Relu", ["b"], ["y"])]
+    found = check(ort_abi, model(nodes))
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "Relu": 1}
+
+
+# ---- as few as can be ----
+
+
+def test_a_value_that_is_read_with_channels_first_keeps_its_transpose() -> None:
+    """Moving the Relu would make a second one."""
+    nodes = [
+        conv(),
+        node("Relu", ["a"], ["b"]),
+        node("MatMul", ["a", "m"], ["c"]),
+        node("MatMul", ["b", "m"], ["d"]),
+        node("Add", ["c", "d"], ["y"]),
+    ]
+    found = check(ort_abi, model(nodes, {"m": np.ones((3, 2), np.float32)}))
+    assert found["Transpose"] == 2
+
+
+def test_an_input_is_transposed_if_that_saves_more() -> None:
+    """One Transpose of i instead of one out of the first Conv and one into the second."""
+    i = np.ones((1, 3, 4, 3), np.float32)
+    nodes = [conv(), node("Add", ["a", "i"], ["b"]), conv("b", "y", "v", "two")]
+    constants = {"v": np.ones((1, 3, 2, 2), np.float32)}
+    found = check(ort_abi, model(nodes, constants, inputs={"i": i}), i=i)
+    assert found == {"Transpose": 3, "nhwc Conv": 2, "Add": 1}
+
+
+def test_an_input_is_not_transposed_for_nothing() -> None:
+    i = np.ones((1, 3, 4, 3), np.float32)
+    nodes = [conv(), node("Add", ["a", "i"], ["y"])]
+    found = check(ort_abi, model(nodes, inputs={"i": i}), i=i)
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "Add": 1}
+    assert ChannelsLast.seen["test"][-1][1] == "Add"
+
+
+class _Counting(ChannelsLast):
+    """Never runs."""
+
+    name = "CountingExecutionProvider"
+
+    def compile(self, graph: Any) -> Any:
+        return lambda *arrays: None
+
+
+def _count(host: ModuleType, path: Path) -> tuple[int, int]:
+    """Converted nodes and Transposes of the model when it is partitioned."""
+    _Counting.seen.clear()
+    with registered(host, _Counting):
+        session = open_session(host, _Counting, str(path), fallback=True, optimize=False)
+        del session
+        gc.collect()
+    nodes = [each for graph in _Counting.seen.values() for each in graph]
+    return sum(domain == NHWC for domain, _, _ in nodes), sum(op == "Transpose" for _, op, _ in nodes)
+
+
+def test_real_models_have_no_more_transposes_than_in_stock() -> None:
+    for path in wheel_models():
+        (converted, transposes), (stocks_converted, stocks) = (
+            _count(host, path) for host in (ort_abi, onnxruntime)
+        )
+        assert converted >= stocks_converted, path.name
+        assert transposes <= stocks, path.name
+
+
+# ---- random graphs ----
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_graphs_give_what_they_gave(seed: int) -> None:
+    graph = RandomGraph(seed)
+    model_bytes = graph.model()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    stock = onnxruntime.InferenceSession(model_bytes, options, providers=["CPUExecutionProvider"])
+    wanted = stock.run(None, {"x": graph.x})
+    for cls in (ChannelsLast, FuseChannelsLast):
+        found = run_once(ort_abi, cls, model_bytes, {"x": graph.x}, fallback=True)
+        for name, output, known in zip(graph.outputs, found, wanted, strict=True):
+            assert output.shape == known.shape, name
+            np.testing.assert_allclose(output, known, rtol=1e-5, atol=1e-5, err_msg=name)
