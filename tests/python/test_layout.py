@@ -1,5 +1,5 @@
-"""Providers that prefer channels last, in Python: what becomes of their graphs, and that results stay what they
-were. `channels_last.py` has the providers."""
+"""Providers that prefer channels last, in Python: what becomes of their graphs, and that results stay what
+they were. `channels_last.py` has the providers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ SENSITIVE: dict[str, tuple[onnx.NodeProto, dict[str, Array]]] = {
     ),
     "BatchNormalization": (
         node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"]),
-        {name: np.array(pair, np.float32) for name, pair in zip("sbmv", [(1, 2), (0, 3), (4, 1), (1, 4)])},
+        {
+            name: np.array(pair, np.float32)
+            for name, pair in zip("sbmv", [(1, 2), (0, 3), (4, 1), (1, 4)], strict=True)
+        },
     ),
     "ConvTranspose": (node("ConvTranspose", ["x", "t"], ["y"], strides=[2, 1]), {"t": WEIGHT[:2]}),
     "DepthToSpace": (node("DepthToSpace", ["x4"], ["y"], blocksize=2), {}),
@@ -337,7 +340,7 @@ def test_transposes_move_through(case: str) -> None:
     assert found == {"Transpose": 2, "nhwc Conv": 1, **others}
 
 
-# The same, but they stay where they are: what is behind the Conv has one more Transpose at its end if it moves.
+# The same, but they stay where they are.
 STAYS: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Softmax-11 of space": (one("Softmax", axis=2), {}, 12),
     "Reshape": (one("Reshape", "shape"), {"shape": ints(1, 9, 4)}, 18),
