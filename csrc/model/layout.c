@@ -75,6 +75,19 @@ static OrtStatus* set_rank(Rewrite* rewrite, const OrtValueInfo* value, size_t r
   return name_map_put(&rewrite->ranks, value->name, (void*)(uintptr_t)(rank + 1)) ? NULL : status_no_memory();
 }
 
+/* The most axes that data of the node has, as far as that is known; *all: it is known of all. 0: of none. */
+static size_t data_rank(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* rule, bool* all) {
+  size_t most = 0;
+  *all = true;
+  for (size_t i = 0; i < node->input_count; i++) {
+    size_t rank = 0;
+    if (node->inputs[i] == NULL || !rule_permutes_input(rule, i)) continue;
+    *all = find_rank(rewrite, node->inputs[i], &rank) && *all;
+    if (rank > most) most = rank;
+  }
+  return most;
+}
+
 /* ---- Transposes that are there ---- */
 
 /* True if a Transpose that may be changed makes `value`: what it reads, and how it permutes that. */
@@ -433,29 +446,23 @@ static const NodeOutlook* outlook_of(const Rewrite* rewrite, const ValueConsumer
   return is_data ? &rewrite->outlook[node->id] : &none;
 }
 
-/* Whether there are Transposes where all that make `value` lie behind one, and where none does. */
-static bool needs_first(const Rewrite* rewrite, const OrtValueInfo* value) {
+/* True if somebody but `node` needs `value` as it is behind the Transpose that makes it, or would only put
+ * one behind itself instead. */
+static bool is_needed_first(const Rewrite* rewrite, const OrtValueInfo* value, const OrtNode* node) {
   for (size_t i = 0; i < value->consumer_count; i++) {
-    const NodeOutlook* outlook = outlook_of(rewrite, &value->consumers[i]);
-    if (!outlook->absorbs || outlook->passes) return true;
+    const ValueConsumer* consumer = &value->consumers[i];
+    const NodeOutlook* outlook = outlook_of(rewrite, consumer);
+    if (consumer->node != node && (!outlook->absorbs || outlook->passes)) return true;
   }
   return value->is_graph_output;
 }
 
-static bool needs_last(const Rewrite* rewrite, const OrtValueInfo* value) {
+/* True if somebody can do with less Transposes if the value lies before one. */
+static bool is_wanted_last(const Rewrite* rewrite, const OrtValueInfo* value) {
   for (size_t i = 0; i < value->consumer_count; i++) {
     if (outlook_of(rewrite, &value->consumers[i])->wants) return true;
   }
   return false;
-}
-
-/* True if the Transpose that makes `value` is there for `node` alone, or for others who can do without. */
-static bool vanishes(const Rewrite* rewrite, const OrtValueInfo* value, const OrtNode* node) {
-  for (size_t i = 0; i < value->consumer_count; i++) {
-    const ValueConsumer* consumer = &value->consumers[i];
-    if (consumer->node != node && !outlook_of(rewrite, consumer)->absorbs) return false;
-  }
-  return !value->is_graph_output;
 }
 
 /* Looks at the node after all who read from it. */
@@ -464,11 +471,10 @@ static void look_at(const Rewrite* rewrite, const OrtNode* node) {
   NodeLayout wanted = wanted_of(rewrite, node);
   const LayoutRule* rule = layout_rule(node);
   Move move;
-  size_t rank = 4; /* what is most likely */
+  bool all;
   if (wanted == NODE_LAYOUT_FIXED || node->input_count == 0 || node->inputs[0] == NULL) return;
-  for (size_t i = node->input_count; i-- > 0;) {
-    if (node->inputs[i] != NULL && rule_permutes_input(rule, i)) find_rank(rewrite, node->inputs[i], &rank);
-  }
+  size_t rank = data_rank(rewrite, node, rule, &all);
+  if (!all && rank == 0) rank = 4; /* what is most likely */
   if (rank == 0 || rank > MAX_PERM_RANK) return;
   Perm perm = perm_to_first(rank);
   bool is_plannable = rule != NULL && rule_plan(rule, node, &perm, &move);
@@ -480,8 +486,8 @@ static void look_at(const Rewrite* rewrite, const OrtNode* node) {
   outlook->absorbs = true;
   for (size_t i = 0; i < node->output_count && !move.is_plain; i++) {
     if (node->outputs[i] == NULL) continue;
-    outlook->wants = outlook->wants || needs_last(rewrite, node->outputs[i]);
-    outlook->passes = outlook->passes || needs_first(rewrite, node->outputs[i]);
+    outlook->wants = outlook->wants || is_wanted_last(rewrite, node->outputs[i]);
+    outlook->passes = outlook->passes || is_needed_first(rewrite, node->outputs[i], NULL);
   }
 }
 
@@ -508,6 +514,8 @@ static bool fits(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* 
 static int cost_of_move(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* rule, const Perm* perm,
                         const Move* move) {
   int cost = 0;
+  Perm usual = perm_to_first(perm->rank); /* others are the model's, of which too little is known */
+  bool is_usual = perm_equal(perm, &usual);
   for (size_t i = 0; i < node->input_count; i++) {
     OrtValueInfo *value = node->inputs[i], *source;
     Perm back = perm_inverse(perm), before;
@@ -515,14 +523,14 @@ static int cost_of_move(const Rewrite* rewrite, const OrtNode* node, const Layou
     for (size_t k = 0; k < i; k++) is_again = is_again || node->inputs[k] == value;
     if (value == NULL || is_again || !rule_permutes_input(rule, i)) continue;
     bool is_behind = behind_transpose(rewrite, value, &source, &before);
-    if (is_behind) cost -= vanishes(rewrite, value, node);
+    if (is_behind) cost -= !is_needed_first(rewrite, value, node);
     if (!turns_as_constant(value, perm)) cost += find_turned(rewrite, &value, &back) == NULL;
   }
   for (size_t i = 0; i < node->output_count && !move->is_plain; i++) {
     const OrtValueInfo* value = node->outputs[i];
     if (value == NULL) continue;
-    cost += needs_first(rewrite, value);
-    cost -= needs_last(rewrite, value);
+    cost += is_needed_first(rewrite, value, NULL);
+    cost -= is_usual && is_wanted_last(rewrite, value);
   }
   return cost;
 }
@@ -570,15 +578,12 @@ static OrtStatus* append_model_transpose(Rewrite* rewrite, OrtNode* node) {
 /* What the node's outputs have for a rank, where that follows from the table. */
 static OrtStatus* note_ranks(Rewrite* rewrite, const OrtNode* node) {
   const LayoutRule* rule = layout_rule(node);
-  size_t rank = 0, most = 0;
   Move move;
-  for (size_t i = 0; rule != NULL && i < node->input_count; i++) {
-    if (node->inputs[i] == NULL || !rule_permutes_input(rule, i)) continue;
-    if (!find_rank(rewrite, node->inputs[i], &rank)) return NULL;
-    if (rank > most) most = rank;
-  }
-  if (most == 0 || most > MAX_PERM_RANK || node->inputs[0] == NULL) return NULL;
-  Perm perm = perm_to_first(most);
+  bool all;
+  if (rule == NULL || node->input_count == 0 || node->inputs[0] == NULL) return NULL;
+  size_t rank = data_rank(rewrite, node, rule, &all);
+  if (!all || rank == 0 || rank > MAX_PERM_RANK) return NULL;
+  Perm perm = perm_to_first(rank);
   if (!rule_plan(rule, node, &perm, &move) || move.output.rank == 0) return NULL;
   for (size_t i = 0; i < node->output_count; i++) TRY(set_rank(rewrite, node->outputs[i], move.output.rank));
   return NULL;
