@@ -4,8 +4,6 @@ reference and stock's own kernels."""
 from __future__ import annotations
 
 import gc
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +14,7 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
+from ep_support import open_session, registered
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
@@ -442,28 +441,47 @@ def test_bodies_with_other_values_than_tensors(onnx_models: dict[str, onnx.Model
 
 # ---- Around a run ----
 
-ENDLESS = """
+ENDLESS = {
+    "loop": """
 g (float[1] x) => (float[1] y)
 {
-  [loop] y = Loop (, , x) <body = b (int64 i, bool go, float[1] v) => (bool go, float[1] v) { }>
-}"""
+  [turning] y = Loop (, , x) <
+    body = b (int64 i, bool go, float[1] v) => (bool go, float[1] w) { w = Neg (v) }>
+}""",
+    "scan": """
+g (float[9] x) => (float[9] y)
+{
+  [turning] y = Scan (x) <num_scan_inputs = 1, body = b (float v) => (float w) { w = Neg (v) }>
+}""",
+}
 
 
-def test_terminate_ends_a_loop() -> None:
-    """A loop that would never end stops when the run is told to."""
-    session = OurHost().session(parse(ENDLESS))
-    assert isinstance(session, ort_abi.InferenceSession)
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_terminate_ends_a_loop(kind: str) -> None:
+    """A run that is told to stop within an iteration makes no other one."""
     options = ort_abi.RunOptions()
+    calls: list[Array] = []
 
-    def stop() -> None:
-        time.sleep(0.2)
-        options.terminate = True
+    class Stops(ort_abi.ep.ExecutionProvider):
+        name = "StopsExecutionProvider"
 
-    thread = threading.Thread(target=stop)
-    thread.start()
-    with pytest.raises(ort_abi.errors.OrtError, match="terminated"):
-        session.run(None, {"x": floats(1)}, options)
-    thread.join()
+        @ort_abi.ep.kernel("Neg", (6, None), types={"T": [np.float32]})
+        def neg(x: Array) -> Array:
+            calls.append(x.copy())
+            if len(calls) == 3:
+                options.terminate = True
+            return -x
+
+    with registered(ort_abi, Stops):
+        session = open_session(ort_abi, Stops, parse(ENDLESS[kind]).SerializeToString(), fallback=True)
+        with pytest.raises(ort_abi.errors.OrtError) as caught:
+            session.run(None, {"x": floats(9 if kind == "scan" else 1)}, options)
+        message = str(caught.value)
+        del session, caught
+        gc.collect()
+    assert "'turning'" in message and "iteration 3: the run was terminated" in message
+    assert "before node" not in message  # the kernel noticed, and not the body's first node
+    assert len(calls) == 3
 
 
 def test_threads() -> None:
