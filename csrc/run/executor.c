@@ -96,7 +96,7 @@ static Profiler* frame_profiler(const Frame* frame) {
 static OrtStatus* measured_step(Frame* frame, Step* step) {
   Profiler* profiler = frame_profiler(frame);
   ProfileSpan span = {0};
-  if (profiler != NULL) span = profiler_start(profiler);
+  if (profiler != NULL) span = profiler_start_step(profiler, frame, step);
   uint64_t start = now_ns();
   OrtStatus* status = call_step(frame, step);
   atomic_fetch_add_explicit(&step->nanoseconds, now_ns() - start, memory_order_relaxed);

@@ -166,6 +166,13 @@ ProfileSpan profiler_start(Profiler* profiler) {
   return span;
 }
 
+ProfileSpan profiler_start_step(Profiler* profiler, const Frame* frame, const Step* step) {
+  ProfileMemory memory = profile_memory(frame, step);
+  ProfileSpan span = profiler_start(profiler);
+  span.memory = memory;
+  return span;
+}
+
 /* copies the event. */
 static void record(Profiler* profiler, const OrtProfilingEvent* event) {
   pthread_mutex_lock(&profiler->lock);
@@ -222,38 +229,50 @@ static const char* text_of(const StrBuf* text) {
   return text->failed || text->text == NULL ? "" : text->text;
 }
 
+static void add_number(ProfileArg* arg, const char* key, size_t number) {
+  arg->key = key;
+  snprintf(arg->text, sizeof arg->text, "%zu", number);
+}
+
+/* What is a number among a step's arguments, and its shapes as JSON. */
+static size_t describe_step(const ProfileSpan* span, const Frame* frame, const Step* step, StrBuf* inputs,
+                            StrBuf* outputs, ProfileArg* args) {
+  const OrtNode* node = step->unit->node;
+  ProfileMemory memory = profile_memory(frame, step);
+  size_t parameter_bytes = 0, activation_bytes = 0, output_bytes = 0;
+  describe_values(inputs, frame, step->inputs, step->input_count, node->inputs, &parameter_bytes,
+                  &activation_bytes);
+  describe_values(outputs, frame, step->outputs, step->output_count, NULL, &output_bytes, &output_bytes);
+  add_number(&args[0], "node_index", node->id);
+  add_number(&args[1], "parameter_size", parameter_bytes);
+  add_number(&args[2], "activation_size", activation_bytes);
+  add_number(&args[3], "output_size", output_bytes);
+  return 4 + profile_memory_args(&span->memory, &memory, args + 4);
+}
+
 void profiler_stop_step(Profiler* profiler, const ProfileSpan* span, const Frame* frame, const Step* step) {
   uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
   const OrtNode* node = step->unit->node;
-  size_t parameter_bytes = 0, activation_bytes = 0, output_bytes = 0;
   StrBuf name = {0}, inputs = {0}, outputs = {0};
+  ProfileArg numbers[4 + PROFILE_MEMORY_ARGS];
+  size_t count = describe_step(span, frame, step, &inputs, &outputs, numbers);
   if (node->name[0] != '\0')
     strbuf_append(&name, "%s_kernel_time", node->name);
   else
     strbuf_append(&name, "%s_%zu_kernel_time", node->op_type, node->id);
-  describe_values(&inputs, frame, step->inputs, step->input_count, node->inputs, &parameter_bytes,
-                  &activation_bytes);
-  describe_values(&outputs, frame, step->outputs, step->output_count, NULL, &output_bytes, &output_bytes);
-  char index[24], parameters[24], activations[24], output[24];
-  snprintf(index, sizeof index, "%zu", node->id);
-  snprintf(parameters, sizeof parameters, "%zu", parameter_bytes);
-  snprintf(activations, sizeof activations, "%zu", activation_bytes);
-  snprintf(output, sizeof output, "%zu", output_bytes);
-  const char* keys[] = {"op_name",         "provider",    "node_index",       "parameter_size",
-                        "activation_size", "output_size", "input_type_shape", "output_type_shape"};
-  const char* values[] = {node->op_type,
-                          step->unit->ep != NULL ? step->unit->ep->name : "",
-                          index,
-                          parameters,
-                          activations,
-                          output,
-                          text_of(&inputs),
-                          text_of(&outputs)};
+  const char* keys[4 + sizeof numbers / sizeof *numbers] = {"op_name", "provider", "input_type_shape",
+                                                            "output_type_shape"};
+  const char* values[sizeof keys / sizeof *keys] = {node->op_type, step->unit->ep->name, text_of(&inputs),
+                                                    text_of(&outputs)};
+  for (size_t i = 0; i < count; i++) {
+    keys[4 + i] = numbers[i].key;
+    values[4 + i] = numbers[i].text;
+  }
   OrtProfilingEvent event = {.category = OrtProfilingEventCategory_NODE,
                              .name = text_of(&name),
                              .keys = keys,
                              .values = values,
-                             .arg_count = sizeof keys / sizeof keys[0]};
+                             .arg_count = 4 + count};
   finish_event(profiler, span, end_ns, &event);
   strbuf_release(&name);
   strbuf_release(&inputs);

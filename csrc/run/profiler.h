@@ -32,12 +32,38 @@ void profiling_events_release(OrtProfilingEventsContainer* container); /* releas
 /* Writes them as a Chrome trace. Argument values that begin with '{' or '[' are JSON, all others text. */
 void profiling_events_write(const OrtProfilingEventsContainer* container, FILE* file);
 
+/* ---- profiler_memory.c ---- */
+
+typedef enum ProfileMemoryKind {
+  PROFILE_MEMORY_IN_USE,
+  PROFILE_MEMORY_REQUESTED, /* in use, without what allocations are rounded up by */
+  PROFILE_MEMORY_HELD,
+  PROFILE_MEMORY_PEAK,
+  PROFILE_MEMORY_KINDS,
+} ProfileMemoryKind;
+
+/* Bytes of the memory that an EP works in. */
+typedef struct ProfileMemory {
+  bool is_known[PROFILE_MEMORY_KINDS];
+  int64_t bytes[PROFILE_MEMORY_KINDS];
+} ProfileMemory;
+ProfileMemory profile_memory(const Frame* frame, const Step* step);
+
+typedef struct ProfileArg {
+  const char* key;
+  char text[24];
+} ProfileArg;
+#define PROFILE_MEMORY_ARGS (2 * PROFILE_MEMORY_KINDS)
+/* What the step's event says; gives how many there are. `args`: room for PROFILE_MEMORY_ARGS. */
+size_t profile_memory_args(const ProfileMemory* before, const ProfileMemory* after, ProfileArg* args);
+
 /* ---- profiler.c: one file that is being made. Any thread, but for new, add_ep and free ---- */
 
 /* What is being measured. */
 typedef struct ProfileSpan {
   uint64_t start_ns;
-  uint64_t id; /* EPs know the event by it */
+  uint64_t id;          /* EPs know the event by it */
+  ProfileMemory memory; /* of a step, before it */
 } ProfileSpan;
 
 /* gives (caller releases with profiler_free): opens "<prefix>_<time>.json" and starts the clock. `next`:
@@ -57,7 +83,8 @@ uint64_t profiler_start_time(const Profiler* profiler);
 ProfileSpan profiler_start(Profiler* profiler);
 /* Records an event of the session. */
 void profiler_stop(Profiler* profiler, const ProfileSpan* span, const char* name);
-/* Records that a step ran, with the shapes of what it read and made. */
+ProfileSpan profiler_start_step(Profiler* profiler, const Frame* frame, const Step* step);
+/* Records that a step ran, with the shapes of what it read and made, and with what became of memory. */
 void profiler_stop_step(Profiler* profiler, const ProfileSpan* span, const Frame* frame, const Step* step);
 
 /* ---- A run; for the session, for a file of its own (RunOptionsEnableProfiling), or both ---- */

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ep_support import HOSTS, OLD_STOCK, model
+from device_support import FEEDS, chain, split
+from ep_support import HOSTS, OLD_STOCK, model, registered
+from numpy_device import Allocator, Boom, device_class
 from onnx import TensorProto, helper
 
 import ort_abi
@@ -126,3 +128,112 @@ def test_profile_of_one_run(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     assert [event["name"] for event in json.loads(path.read_text())][-1] == "model_run"
     assert session.end_profiling() == ""
+
+
+# ---- Memory ----
+
+
+def memory_of(folder: Path, model_bytes: bytes, feeds: dict[str, Any], devices: Any = ()) -> list[Any]:
+    """What two runs' events say of memory, node by node: (operator, {key: bytes})."""
+    options = ort_abi.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(folder / "p")
+    if devices:
+        options.add_provider_for_devices(list(devices), {})
+    session = ort_abi.InferenceSession(model_bytes, options)
+    for _ in range(2):
+        session.run(None, feeds)
+    events = json.loads(Path(session.end_profiling()).read_text())
+    session.close()
+    nodes = [event["args"] for event in events if event["cat"] == "Node"]
+    return [
+        (node["op_name"], {key: int(value) for key, value in node.items() if key.startswith("mem_")})
+        for node in nodes
+    ]
+
+
+def test_memory_between_nodes(tmp_path: Path) -> None:
+    """1 kB, 2 kB beside it, and the caller's output; the second run has what the first one held."""
+    nodes = [
+        helper.make_node("Concat", ["x", "x"], ["a"], axis=0),
+        helper.make_node("Concat", ["a", "a"], ["b"], axis=0),
+        helper.make_node("ReduceSum", ["b"], ["y"]),
+    ]
+    bytes_ = model(nodes, {"x": (np.float32, [128])}, {"y": (np.float32, None)})
+    seen = memory_of(tmp_path, bytes_, {"x": np.ones(128, np.float32)})
+    keys = ("mem_bytes_in_use", "mem_in_use_delta", "mem_arena_held", "mem_arena_held_delta")
+    assert [set(found) for _, found in seen] == [set(keys)] * 6
+    assert [tuple(found[key] for key in keys) for _, found in seen] == [
+        (1024, 1024, 1024, 1024),
+        (3072, 2048, 3072, 2048),
+        (2048, 0, 3072, 0),
+        (1024, 1024, 3072, 0),
+        (3072, 2048, 3072, 0),
+        (2048, 0, 3072, 0),
+    ]
+
+
+def device_memory(
+    folder: Path, stats: Callable[[Allocator, dict[str, Any]], Any], bytes_: bytes | None = None
+) -> list[Any]:
+    """The same of nodes on a device whose allocator says what `stats` makes of the bytes in use."""
+
+    class Tells(Allocator):
+        def stats(self) -> Any:
+            return stats(self, dict(super().stats()))
+
+    cls = device_class(allocator=Tells)
+    with registered(ort_abi, cls):
+        devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == cls.name]
+        seen = memory_of(folder, bytes_ or chain(), FEEDS, devices)
+        gc.collect()
+    return [found for op, found in seen if not op.startswith("Memcpy")]
+
+
+def test_memory_of_a_device(tmp_path: Path) -> None:
+    """The allocator's own numbers, under stock onnxruntime's names; what it does not have is left out."""
+    peaks: list[int] = []
+
+    def stats(allocator: Allocator, known: dict[str, Any]) -> dict[str, Any]:
+        peaks.append(known["InUse"])
+        requested = known["InUse"] - 8
+        return known | {
+            "RequestedInUse": requested,
+            "TotalAllocated": 4096,
+            "MaxInUse": max(peaks),
+            "NumAllocs": 7,
+        }
+
+    seen = device_memory(tmp_path, stats)
+    assert len(seen) == 6
+    for found in seen:
+        assert found["mem_bytes_in_use"] == found["mem_bytes_requested_in_use"] + 8 > 0
+        assert found["mem_in_use_delta"] == found["mem_requested_in_use_delta"]
+        assert (found["mem_arena_held"], found["mem_arena_held_delta"]) == (4096, 0)
+        assert found["mem_in_use_peak"] >= found["mem_bytes_in_use"]
+        assert len(found) == 7
+    assert seen[0]["mem_in_use_delta"] > 0
+    only = device_memory(tmp_path, lambda allocator, known: {"InUse": known["InUse"], "MaxInUse": "many"})
+    assert [set(found) for found in only] == [{"mem_bytes_in_use", "mem_in_use_delta"}] * 6
+
+
+@pytest.mark.parametrize("what", ["nothing", "raises"])
+def test_memory_of_a_device_that_says_nothing(tmp_path: Path, what: str) -> None:
+    """What the run holds on it is known all the same."""
+
+    def stats(allocator: Allocator, known: dict[str, Any]) -> dict[str, Any]:
+        if what == "raises":
+            raise Boom("no numbers")
+        return {}
+
+    seen = device_memory(tmp_path, stats)
+    assert [set(found) for found in seen] == [
+        {"mem_bytes_in_use", "mem_in_use_delta", "mem_arena_held", "mem_arena_held_delta"}
+    ] * 6
+    assert seen[0]["mem_in_use_delta"] == 24 and seen[3]["mem_arena_held_delta"] == 0
+
+
+def test_memory_of_each_provider(tmp_path: Path) -> None:
+    """Of nodes on the device, the CPU (in place) and the device: what each of them works in, and nothing else."""
+    seen = device_memory(tmp_path, lambda allocator, known: {}, split())
+    assert [found["mem_bytes_in_use"] for found in seen] == [48, 24, 48] * 2
