@@ -234,6 +234,7 @@ def test_memory_of_a_device_that_says_nothing(tmp_path: Path, what: str) -> None
 
 
 def test_memory_of_each_provider(tmp_path: Path) -> None:
-    """Of nodes on the device, the CPU (in place) and the device: what each of them works in, and nothing else."""
+    """A node on the device, one on the CPU (in place) and one on the device: what each of them works in."""
     seen = device_memory(tmp_path, lambda allocator, known: {}, split())
     assert [found["mem_bytes_in_use"] for found in seen] == [48, 24, 48] * 2
+    assert [found["mem_arena_held"] for found in seen] == [48, 24, 48] * 2
