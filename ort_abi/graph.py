@@ -37,6 +37,9 @@ __all__ = [
     "ValueInfo",
     "ValueType",
     "open_graph",
+    "open_objects",
+    "read_shape_info",
+    "read_type",
 ]
 
 _T = TypeVar("_T")
@@ -538,19 +541,22 @@ def _read_contained(api: CData, info: CData, cast: str, get: str) -> ValueType |
 
 
 def _read_tensor_type(api: CData, info: CData, sparse: bool) -> ValueType:
-    tensor, element = ffi.new("const OrtTensorTypeAndShapeInfo**"), ffi.new("ONNXTensorElementDataType*")
+    tensor = ffi.new("const OrtTensorTypeAndShapeInfo**")
     check(api.CastTypeInfoToTensorInfo(info, tensor), api)
-    if tensor[0] == NULL:
-        return OtherType(5 if sparse else 1)
-    check(api.GetTensorElementType(tensor[0], element), api)
-    if not api.TensorTypeAndShape_HasShape(tensor[0]):
+    return OtherType(5 if sparse else 1) if tensor[0] == NULL else read_shape_info(api, tensor[0], sparse)
+
+
+def read_shape_info(api: CData, tensor: CData, sparse: bool = False) -> TensorType:
+    """The Python form of a borrowed `OrtTensorTypeAndShapeInfo`."""
+    element, rank = ffi.new("ONNXTensorElementDataType*"), ffi.new("size_t*")
+    check(api.GetTensorElementType(tensor, element), api)
+    if not api.TensorTypeAndShape_HasShape(tensor):
         return TensorType(int(element[0]), None, sparse)
-    rank = ffi.new("size_t*")
-    check(api.GetDimensionsCount(tensor[0], rank), api)
+    check(api.GetDimensionsCount(tensor, rank), api)
     count = rank[0]
     dims, names = ffi.new("int64_t[]", count), ffi.new("const char*[]", count)
-    check(api.GetDimensions(tensor[0], dims, count), api)
-    check(api.GetSymbolicDimensions(tensor[0], names, count), api)
+    check(api.GetDimensions(tensor, dims, count), api)
+    check(api.GetSymbolicDimensions(tensor, names, count), api)
     shape: list[int | str | None] = []
     for size, name in zip(dims, names, strict=True):
         symbol = "" if name == NULL else ffi.string(name).decode("utf-8", "replace")
@@ -562,9 +568,16 @@ def _read_tensor_type(api: CData, info: CData, sparse: bool) -> ValueType:
 def open_graph(api: CData, *graphs: CData) -> Iterator[list[Graph]]:
     """`Graph` objects for `const OrtGraph*` of the host with the table `api` (API 24 or later), valid inside
     the `with` block. *borrows* the graphs."""
+    with open_objects(api, Graph, *graphs) as views:
+        yield views
+
+
+@contextmanager
+def open_objects(api: CData, cls: Callable[[_Scope, CData], _T], *pointers: CData) -> Iterator[list[_T]]:
+    """The same for other objects of the host."""
     scope = _Scope(api)
     try:
-        yield [scope.get(Graph, graph) for graph in graphs]
+        yield [scope.get(cls, pointer) for pointer in pointers]
     finally:
         scope.api = None
         scope.objects.clear()

@@ -221,7 +221,7 @@ int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, c
                        const char* version, uint32_t vendor_id, uint32_t features);
 int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* domain, const char* name,
                          int first, int last, const BridgeFormal* formals, size_t num_inputs,
-                         size_t num_outputs);
+                         size_t num_outputs, int infers_shapes);
 OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
@@ -385,6 +385,7 @@ int bridge_py_select_model(BridgeCall* call, uint64_t factory, const OrtHardware
                            const OrtSessionOptions* options, size_t* index);
 int bridge_py_find_kernel(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
                           uint64_t* state);
+int bridge_py_infer_shapes(BridgeCall* call, uint64_t factory, size_t op, OrtShapeInferContext* context);
 int bridge_py_concat(BridgeCall* call, uint64_t ep, uint64_t stream_handle, const OrtValue* const* values,
                      size_t count, uint64_t output, size_t size);
 int bridge_py_transpose(BridgeCall* call, uint64_t ep, const size_t* permutation, size_t count,

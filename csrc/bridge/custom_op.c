@@ -10,6 +10,8 @@ typedef struct PyCustomOp {
   OrtCustomOp base; /* first: the host's pointer is ours */
   const BridgeHost* host;
   const char* ep_name; /* the factory's */
+  uint64_t factory_id;
+  size_t index; /* among the class's operators */
   char *name, *domain;
   int first, last; /* versions */
   size_t num_inputs, num_outputs;
@@ -103,6 +105,14 @@ static void op_release_pairs(int* input_index, int* output_index) {
   (void)input_index, (void)output_index; /* none were given */
 }
 
+/* borrows the context during the call. */
+static OrtStatus* op_infer_shapes(const OrtCustomOp* base, OrtShapeInferContext* context) {
+  const PyCustomOp* op = of(base);
+  BridgeCall call = bridge_call_begin(op->host, "OrtCustomOp::InferOutputShapeFn", op->ep_name);
+  if (call.entered) call.ok = bridge_py_infer_shapes(&call, op->factory_id, op->index, context);
+  return bridge_call_end(&call);
+}
+
 /* ---- Kernels: those that the provider registered, for hosts that ask the operator for one ---- */
 
 static OrtStatus* op_create_kernel(const OrtCustomOp* base, const OrtApi* api, const OrtKernelInfo* info,
@@ -171,7 +181,7 @@ static OrtCustomOp op_slots(uint32_t version) {
  * outputs. last 0: no end. Returns 0 without memory, or room. */
 int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* domain, const char* name,
                          int first, int last, const BridgeFormal* formals, size_t num_inputs,
-                         size_t num_outputs) {
+                         size_t num_outputs, int infers_shapes) {
   size_t num_formals = num_inputs + num_outputs;
   if (!info->custom_ops) info->custom_ops = calloc(1, sizeof *info->custom_ops);
   if (!info->custom_ops || info->custom_ops->count == BRIDGE_MAX_CUSTOM_OPS) return 0;
@@ -180,6 +190,8 @@ int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* 
   *op = (PyCustomOp){.base = op_slots(call->host->version),
                      .host = call->host,
                      .ep_name = info->name,
+                     .factory_id = info->id,
+                     .index = info->custom_ops->count,
                      .name = bridge_copy_string(name),
                      .domain = bridge_copy_string(domain),
                      .first = first,
@@ -191,6 +203,7 @@ int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* 
     op_free(op);
     return 0;
   }
+  if (infers_shapes) op->base.InferOutputShapeFn = op_infer_shapes;
   if (num_formals) memcpy(op->formals, formals, num_formals * sizeof *formals);
   info->custom_ops->ops[info->custom_ops->count++] = op;
   return 1;

@@ -37,6 +37,7 @@ from ort_abi.ep._profiler import HostEvent, Profiler, ProfilingEvent
 from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
 from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
 from ort_abi.ep._run_options import RunOptions
+from ort_abi.ep._shape_inference import ShapeInferContext
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "Profiler",
     "ProfilingEvent",
     "RunOptions",
+    "ShapeInferContext",
     "SharedWeights",
     "SyncNotification",
     "SyncStream",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from ort_abi._lib import CData, ffi, lib
 
 if TYPE_CHECKING:
     from ort_abi.ep._provider import ExecutionProvider
+    from ort_abi.ep._shape_inference import ShapeInferContext
     from ort_abi.graph import Node
 
 __all__ = ["CustomOp", "Formal", "add_custom_ops"]
@@ -52,8 +53,11 @@ class CustomOp:
     """An operator of a provider's own: what it is called, and what it takes and gives (`OrtCustomOp`, API 1).
 
     `inputs` and `outputs` have a dtype, None for any type, or a `Formal` each. `since_version` is the first
-    version of the domain that has this form, or the first and last one, None for no end. Raises ValueError
-    for what no host takes.
+    version of the domain that has this form, or the first and last one, None for no end.
+    `infer_shapes` gives the shape of each output, None for one that it does not know; dimensions are an int,
+    a name or None. It is called when a model is loaded; what it raises costs the shapes, and only our
+    host logs it.
+    Raises ValueError for what no host takes.
     """
 
     name: str
@@ -61,6 +65,7 @@ class CustomOp:
     inputs: Iterable[Any]
     outputs: Iterable[Any]
     since_version: int | tuple[int, int | None] = 1
+    infer_shapes: Callable[[ShapeInferContext], Iterable[Sequence[int | str | None] | None]] | None = None
 
     def __post_init__(self) -> None:
         for what in ("inputs", "outputs"):
@@ -105,7 +110,15 @@ def add_custom_ops(call: CData, info: CData, cls: type[ExecutionProvider]) -> No
         formals = ffi.new("BridgeFormal[]", [_formal(item) for item in (*inputs, *outputs)])
         names = op.domain.encode(), op.name.encode()
         if not lib.bridge_add_custom_op(
-            call, info, *names, first, last or 0, formals, len(inputs), len(outputs)
+            call,
+            info,
+            *names,
+            first,
+            last or 0,
+            formals,
+            len(inputs),
+            len(outputs),
+            op.infer_shapes is not None,
         ):
             raise MemoryError("no memory for the custom operators")
 

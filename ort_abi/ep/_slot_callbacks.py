@@ -11,6 +11,7 @@ from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import HOST_SHIFT, callback, config_of, device_of, key_values_of, text_of
 from ort_abi.ep._profiler import HostEvent, Profiler, add_events
 from ort_abi.ep._provider import ExecutionProvider
+from ort_abi.ep._shape_inference import infer_shapes
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility, number_of, word_of
 from ort_abi.graph import open_graph
 
@@ -74,6 +75,11 @@ def bridge_py_model_compatibility(call: CData, number: int, graph: CData, text: 
     text[0] = lib.bridge_copy_string(found.encode())
     if text[0] == ffi.NULL:
         raise MemoryError("no memory for a text")
+
+
+@callback
+def bridge_py_infer_shapes(call: CData, factory: int, index: int, context: CData) -> None:
+    infer_shapes(call.host.api, context, _class(factory).custom_ops[index])
 
 
 @callback
