@@ -528,14 +528,16 @@ def _run_options(call: CData, pointer: CData) -> Iterator[RunOptions]:
 
 @callback
 def bridge_py_run_start(call: CData, number: int, options: CData) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
     with _run_options(call, options) as run_options:
-        _objects.get(number, "provider").on_run_start(run_options)
+        ep.on_run_start(run_options)
 
 
 @callback
 def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int) -> None:
+    ep: ExecutionProvider = _objects.get(number, "provider")
     with _run_options(call, options) as run_options:
-        _objects.get(number, "provider").on_run_end(run_options, bool(sync_stream))
+        ep.on_run_end(run_options, bool(sync_stream))
 
 
 @callback

@@ -79,7 +79,8 @@ def bridge_py_model_compatibility(call: CData, number: int, graph: CData, text: 
 
 @callback
 def bridge_py_infer_shapes(call: CData, factory: int, index: int, context: CData) -> None:
-    infer_shapes(call.host.api, context, _class(factory).custom_ops[index])
+    op = _class(factory).custom_ops[index]
+    infer_shapes(call.host.api, context, op)
 
 
 @callback

@@ -125,43 +125,19 @@ def test_more_devices_than_the_host_has_room_for(factory: Any) -> None:
     release_factory(made)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("bridge_py_supported_devices", (0, ffi.NULL, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL)),
-        ("bridge_py_create_ep", (0, ffi.NULL, 0, ffi.NULL, ffi.NULL, ffi.NULL, ffi.NULL)),
-        ("bridge_py_get_capability", (0, ffi.NULL, ffi.NULL)),
-        ("bridge_py_compile", (0, ffi.NULL, ffi.NULL, 0, ffi.NULL)),
-        ("bridge_py_get_kernel_registry", (0, ffi.NULL)),
-        ("bridge_py_run_start", (0, ffi.NULL)),
-        ("bridge_py_run_end", (0, ffi.NULL, 0)),
-        ("bridge_py_set_dynamic_options", (0, ffi.NULL, ffi.NULL, 0)),
-        ("bridge_py_session_ready", (0,)),
-        ("bridge_py_create_kernel", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
-        ("bridge_py_ep_sync", (0,)),
-        ("bridge_py_create_allocator", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
-        ("bridge_py_alloc", (0, 1, 0, 0, ffi.NULL)),
-        ("bridge_py_free", (0, 1)),
-        ("bridge_py_get_stats", (0, ffi.NULL)),
-        ("bridge_py_shrink", (0,)),
-        ("bridge_py_create_data_transfer", (0, ffi.NULL)),
-        ("bridge_py_can_copy", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
-        ("bridge_py_copy_tensors", (0, ffi.NULL, ffi.NULL, ffi.NULL, 0)),
-        ("bridge_py_create_sync_stream", (0, ffi.NULL, ffi.NULL, ffi.NULL)),
-        ("bridge_py_stream_handle", (0, ffi.NULL)),
-        ("bridge_py_stream_flush", (0,)),
-        ("bridge_py_stream_run_end", (0,)),
-        ("bridge_py_create_notification", (0, ffi.NULL)),
-        ("bridge_py_notify", (0, 0, 0)),
-        ("bridge_py_release", (0,)),
-    ],
-)
-def test_a_stale_id_fails_with_a_reason(name: str, arguments: Any) -> None:
+def callbacks_with_id() -> list[str]:
+    """The functions of Python whose first argument after the call is an id."""
+    kinds = {name: ffi.typeof(getattr(lib, name)).args for name in dir(lib) if name.startswith("bridge_py_")}
+    call, number = ffi.typeof("BridgeCall*"), ffi.typeof("uint64_t")
+    return [name for name, args in kinds.items() if args[0] is call and args[1] is number]
+
+
+@pytest.mark.parametrize("name", callbacks_with_id())
+def test_a_stale_id_fails_with_a_reason(name: str) -> None:
     number = _objects.add(object())
     _objects.remove(number)
-    call = ffi.new("BridgeCall*")
-    first, *rest = arguments
-    assert first == 0
+    call, function = ffi.new("BridgeCall*"), getattr(lib, name)
+    rest = [ffi.NULL if kind.kind == "pointer" else 0 for kind in ffi.typeof(function).args[2:]]
     assert ffi.addressof(lib, name)(call, number, *rest) == 0
     assert f"with id {number} (released, or never made)" in ffi.string(call.text).decode()
 
