@@ -84,6 +84,35 @@ static void test_a_transpose_with_another_reader_stays(void) {
   check_model("read_twice", 2, 3);
 }
 
+/* Constants, lists of axes and Shape follow; the model's own Transpose is the one that is left out. */
+static void test_transposes_move_through_what_can_do_without(void) {
+  check_model("moved", 1, 1);
+}
+
+/* The EP has no other kernels for the nodes of the branch: they were converted. */
+static void test_nodes_of_a_subgraph_are_converted(void) {
+  want_channels_last();
+  OrtSession* session = new_session("if_conv", 1, "a=b");
+  if (session == NULL) return;
+  check_result(session, "if_conv");
+  api()->ReleaseSession(session);
+}
+
+/* One that it asks for, and one that is moved. */
+static void test_nodes_are_fused(void) {
+  static const char* const wanted[] = {"Relu", NULL};
+  for (size_t i = 0; i < 2; i++) {
+    want_channels_last();
+    control->claims[0] = "single one;single two;fuse relu";
+    control->wanted_op = wanted[i];
+    OrtSession* session = new_session(MODEL, 1, "a=b");
+    if (session == NULL) continue;
+    CHECK(steps_of(session, "Transpose", "") == 2 && control->compile_calls == 1);
+    check_result(session, MODEL);
+    api()->ReleaseSession(session);
+  }
+}
+
 static void test_channels_first_changes_nothing(void) {
   OrtSession* session = NULL;
   want_channels_last();
@@ -143,13 +172,13 @@ static void test_callbacks_fail(void) {
   CHECK(preferred && convert);
 }
 
-static void test_allocations_fail(void) {
+static void check_allocations(const char* model) {
   for (int64_t n = 0;; n++) {
     OrtSession* session = NULL;
     char path[512];
     want_channels_last();
     OrtSessionOptions* options = new_options(1, "a=b");
-    snprintf(path, sizeof path, "%s/%s.onnx", models, MODEL);
+    snprintf(path, sizeof path, "%s/%s.onnx", models, model);
     int64_t before = ortabi_allocation_count();
     ortabi_fail_allocation(n);
     OrtStatus* status = api()->CreateSession(env, path, options, &session);
@@ -159,10 +188,15 @@ static void test_allocations_fail(void) {
     CHECK((status == NULL) == (session != NULL));
     CHECK(injected || status == NULL);
     api()->ReleaseStatus(status);
-    if (session != NULL) check_result(session, MODEL);
+    if (session != NULL) check_result(session, model);
     api()->ReleaseSession(session);
     if (!injected) return;
   }
+}
+
+static void test_allocations_fail(void) {
+  check_allocations(MODEL);
+  check_allocations("moved");
 }
 
 int main(int argc, char** argv) {
@@ -172,6 +206,9 @@ int main(int argc, char** argv) {
   RUN(test_elementwise_nodes_do_not_keep_them_apart);
   RUN(test_two_readers_share_a_transpose);
   RUN(test_a_transpose_with_another_reader_stays);
+  RUN(test_transposes_move_through_what_can_do_without);
+  RUN(test_nodes_of_a_subgraph_are_converted);
+  RUN(test_nodes_are_fused);
   RUN(test_channels_first_changes_nothing);
   RUN(test_an_ep_refuses_an_operator);
   RUN(test_an_ep_asks_for_an_operator);

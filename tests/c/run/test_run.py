@@ -74,13 +74,39 @@ def save_layout_models(folder: Path) -> None:
             node("Add", ["b", "d"], ["y"], "add"),
         ],
     }
+    chains["moved"] = [
+        one,
+        node("Add", ["a", "r"], ["b"], "row"),
+        node("Slice", ["b", "from", "to"], ["c"], "slice"),
+        node("Concat", ["c", "k"], ["d"], "concat", axis=1),
+        node("Transpose", ["d"], ["e"], "transpose", perm=[0, 2, 3, 1]),
+        node("ReduceMax", ["d"], ["g"], "max", axes=[2, 3], keepdims=0),
+        node("Shape", ["d"], ["s"], "shape"),
+        node("Cast", ["s"], ["f"], "cast", to=TensorProto.FLOAT),
+        node("Add", ["g", "f"], ["h"], "sum"),
+        node("Add", ["e", "h"], ["y"], "last"),
+    ]
+    branches = [
+        helper.make_graph([inner], inner.name, [], [value(inner.output[0], ["n", "c", "h", "w"])])
+        for inner in (node("Conv", ["p", "v"], ["t"], "two"), node("Relu", ["p"], ["e"], "relu"))
+    ]
+    chains["if_conv"] = [
+        node("Conv", ["x", "w"], ["p"], "one"),
+        node("If", ["yes"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1]),
+    ]
     weights: dict[str, np.ndarray] = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
     weights["v"] = (np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) % 7) - 2
     weights["u"] = np.arange(9, dtype=np.float32).reshape(3, 3, 1, 1) - 4
     weights["half"] = np.array(0.5, np.float32)
     weights["m"] = np.arange(6, dtype=np.float32).reshape(3, 2)
+    weights["r"] = np.arange(3, dtype=np.float32).reshape(3, 1, 1)
+    weights["k"] = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    weights["from"], weights["to"] = np.array([0, 0, 1], np.int64), np.array([1, 3, 3], np.int64)
+    weights["yes"] = np.array(True)
     for name, nodes in chains.items():
-        used = {key: array for key, array in weights.items() if any(key in each.input for each in nodes)}
+        inner = [each for outer in nodes for attribute in outer.attribute for each in attribute.g.node]
+        read = {key for each in (*nodes, *inner) for key in each.input}
+        used = {key: array for key, array in weights.items() if key in read}
         shape: list[int | str] = ["n", "c", "h", "w"]
         save(folder, name, nodes, [image], [value("y", shape)], **used)
         x = np.arange(40, dtype=np.float32).reshape(1, 2, 5, 4)
