@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import onnxruntime
+from c_host import api_version
 from ep_support import model
 from numpy_device import NumpyDevice
 from onnx import TensorProto, helper
 
 import ort_abi
 from ort_abi import ep
-from ort_abi._lib import base as our_base
-from ort_abi._lib import ffi
 
 A = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
 W = np.array([[1, 2, 3], [-4, 5, 6]], np.float32)
@@ -71,18 +68,3 @@ def unreported(cls: type[NumpyDevice], callback: str, act: Callable[[], Any], gi
 def has_streams(host: ModuleType) -> bool:
     """False for hosts in which kernels cannot find their stream: they are told of none."""
     return host is not onnxruntime or api_version() >= 28
-
-
-def api_version() -> int:
-    """That of stock onnxruntime."""
-    return int(onnxruntime.__version__.split(".")[1])
-
-
-def table(host: ModuleType) -> Any:
-    """The `OrtApi` of a host, of the newest version that we know."""
-    if host is ort_abi:
-        return our_base.GetApi(30)
-    (path,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
-    get_base = ctypes.CDLL(str(path)).OrtGetApiBase
-    get_base.restype = ctypes.c_void_p
-    return ffi.cast("const OrtApiBase*", get_base()).GetApi(min(api_version(), 30))
