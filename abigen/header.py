@@ -123,6 +123,8 @@ class Struct:
 
 @dataclass(frozen=True)
 class EnumValue:
+    """One value of an enum; `since` is the API version that brought it, if the header says one."""
+
     name: str
     value: int
     since: int | None
@@ -130,6 +132,8 @@ class EnumValue:
 
 @dataclass(frozen=True)
 class Enum:
+    """An enum, `typedef enum X {...} X` or `enum X {...}`."""
+
     name: str
     is_typedef: bool
     values: tuple[EnumValue, ...]

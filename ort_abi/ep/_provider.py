@@ -341,6 +341,7 @@ class Binding:
         self.lock = threading.Lock()
 
     def has_kernel(self, node: Node) -> bool:
+        """Whether a kernel of the provider's registry fits (`EpGraphSupportInfo_LookUpKernel`, API 24)."""
         if self.support_info is None:
             raise RuntimeError("has_kernel() can be asked during get_capability() only")
         if self.registry is None:
@@ -353,6 +354,7 @@ class Binding:
         return bool(out[0] != ffi.NULL)
 
     def log(self, message: str, severity: int, where: str) -> None:
+        """Writes to the host's log (`Logger_LogMessage`, API 15); `where` is a function's name."""
         text, file = message.encode("utf-8", "replace").replace(b"\0", b""), b"python"
         check(
             self.host.api.Logger_LogMessage(self.logger, severity, text, file, 0, where.encode()),

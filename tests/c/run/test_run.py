@@ -114,6 +114,44 @@ def save_layout_models(folder: Path) -> None:
         (folder / f"{name}.expected").write_bytes(np.asarray(y, np.float32).tobytes())
 
 
+def save_models_with_bodies(folder: Path) -> None:
+    """If, Loop, and If in a Loop; all have x and y of float[2,3]."""
+    node = helper.make_node
+    x, y = value("x", [2, 3]), value("y", [2, 3])
+    branches = [
+        helper.make_graph([node(op, ["x"], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
+        for op, name in (("Relu", "then"), ("Identity", "else"))
+    ]
+    choice = [node("If", ["c"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1])]
+    save(folder, "if", choice, [value("c", [], TensorProto.BOOL), x], [y])
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"], "on"), node("Add", ["v", "x"], ["next"], "step")],
+        "body",
+        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("v", [2, 3])],
+        [value("on", [], TensorProto.BOOL), value("next", [2, 3]), value("next", [2, 3])],
+    )
+    loop = [node("Loop", ["most", "", "x"], ["y", "seen"], "loop", body=body)]
+    save(folder, "loop", loop, [x], [y, value("seen", [3, 2, 3])], most=np.array(3, np.int64))
+    arms = [
+        helper.make_graph([node(op, ["v", by], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
+        for op, by, name in (("Add", "x", "added"), ("Mul", "w", "doubled"))
+    ]
+    turn = [
+        node("Identity", ["go"], ["on"], "on"),
+        node("Equal", ["i", "zero"], ["first"], "first"),
+        node("If", ["first"], ["next"], "choice", then_branch=arms[0], else_branch=arms[1]),
+    ]
+    outputs = [value("on", [], TensorProto.BOOL), value("next", [2, 3])]
+    outer = helper.make_graph(turn, "turn", list(body.input), outputs)
+    nested = [node("Loop", ["most", "", "x"], ["y"], "loop", body=outer)]
+    numbers = {
+        "most": np.array(3, np.int64),
+        "zero": np.array(0, np.int64),
+        "w": np.full((2, 3), 2, np.float32),
+    }
+    save(folder, "nested", nested, [x], [y], **numbers)
+
+
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of models."""
@@ -167,34 +205,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save(folder, "integers", [node("Add", ["x", "x"], ["y"], "add")], integers[:1], integers[1:])
     relus = [node("Relu", ["x"], ["spare"], "spare"), node("Relu", ["x"], ["y"], "relu")]
     save(folder, "unused", relus, [x], [y])
-    branches = [
-        helper.make_graph([node(op, ["x"], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
-        for op, name in (("Relu", "then"), ("Identity", "else"))
-    ]
-    choice = [node("If", ["c"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1])]
-    save(folder, "if", choice, [value("c", [], TensorProto.BOOL), x], [y])
-    body = helper.make_graph(
-        [node("Identity", ["go"], ["on"], "on"), node("Add", ["v", "x"], ["next"], "step")],
-        "body",
-        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("v", [2, 3])],
-        [value("on", [], TensorProto.BOOL), value("next", [2, 3]), value("next", [2, 3])],
-    )
-    loop = [node("Loop", ["most", "", "x"], ["y", "seen"], "loop", body=body)]
-    save(folder, "loop", loop, [x], [y, value("seen", [3, 2, 3])], most=np.array(3, np.int64))
-    arms = [
-        helper.make_graph([node(op, ["v", by], [name], f"in_{name}")], name, [], [value(name, [2, 3])])
-        for op, by, name in (("Add", "x", "added"), ("Mul", "w", "doubled"))
-    ]
-    turn = [
-        node("Identity", ["go"], ["on"], "on"),
-        node("Equal", ["i", "zero"], ["first"], "first"),
-        node("If", ["first"], ["next"], "choice", then_branch=arms[0], else_branch=arms[1]),
-    ]
-    outputs = [value("on", [], TensorProto.BOOL), value("next", [2, 3])]
-    outer = helper.make_graph(turn, "turn", list(body.input), outputs)
-    nested = [node("Loop", ["most", "", "x"], ["y"], "loop", body=outer)]
-    numbers = {"most": np.array(3, np.int64), "zero": np.array(0, np.int64), "w": 2 * ones}
-    save(folder, "nested", nested, [x], [y], **numbers)
+    save_models_with_bodies(folder)
     context = [node("EPContext", ["x"], ["y"], "compiled", domain="com.microsoft", source="AcmeEp")]
     save(folder, "context", context, [x], [y])
     probe = node(
