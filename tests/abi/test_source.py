@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +16,12 @@ OTHER_INCLUDES = {"plugins": {"cpu_ep/cpu_ep.h"}, "run": {"model/custom_op.h"}}
 
 
 def sources(*endings: str) -> list[Path]:
-    """The files of the repository with these endings, without those that git ignores."""
-    command = ["git", "ls-files", "-co", "--exclude-standard", *(f"*{ending}" for ending in endings)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return [path for line in done.stdout.splitlines() if (path := ROOT / line).exists()]
+    """The files of the repository with these endings, without those that a build makes."""
+    files = [*ROOT.glob("*.py")]
+    for folder in ("abigen", "benchmarks", "csrc", "ort_abi", "samples", "tests"):
+        files += sorted((ROOT / folder).rglob("*"))
+    made = {ROOT / "ort_abi" / "_enums.py", *(ROOT / "ort_abi" / "include").glob("*")}
+    return [path for path in files if path.suffix in endings and path not in made]
 
 
 def c_functions(path: Path) -> Iterator[tuple[str, int]]:
