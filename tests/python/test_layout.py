@@ -278,7 +278,7 @@ MOVES: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "ReduceMean of one": (one("ReduceMean", axes=[-1], keepdims=0), {}, 17),
     "ReduceMax": (one("ReduceMax", "axes"), {"axes": ints(1)}, 18),
     "ReduceSum": (one("ReduceSum", "axes", keepdims=0), {"axes": ints(0, 3)}, 18),
-    "ReduceSum of nothing": (one("ReduceSum", noop_with_empty_axes=1), {}, 18),
+    "ReduceSum of nothing": (one("ReduceSum", noop_with_empty_axes=1, keepdims=0), {}, 18),
     "ArgMax": (one("ArgMax", axis=1), {}, 18),
     "ArgMin without the axis": (one("ArgMin", axis=2, keepdims=0), {}, 18),
     "Squeeze": (one("Squeeze", "axes"), {"axes": ints(0)}, 18),
