@@ -40,7 +40,7 @@ NULL: CData = ffi.NULL
 base: CData = lib.OrtGetApiBase()
 api: CData = base.GetApi(API_VERSION)
 if api == NULL:
-    raise ImportError(f"the host does not have API version {API_VERSION} (is ORT_ABI_API_VERSION set?)")
+    raise ImportError(f"libort_abi.so beside this package does not have API version {API_VERSION}")
 ep_api: CData = api.GetEpApi()
 
 

@@ -82,7 +82,7 @@ def test_files_named_in_documents_exist(document: Path) -> None:
     assert [str(path) for path in [*links, *paths] if not path.exists()] == []
 
 
-@pytest.mark.parametrize("sample", ["c_plugin", "c_host"])
+@pytest.mark.parametrize("sample", ["c_host", "c_plugin", "c_plugin_device", "c_plugin_kernels"])
 def test_build_commands_of_samples(tmp_path: Path, sample: str) -> None:
     """The compiler call in a C sample's README builds it, as it stands there."""
     text = (ROOT / "samples" / sample / "README.md").read_text(encoding="utf-8")
