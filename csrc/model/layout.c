@@ -37,6 +37,7 @@ typedef struct Rewrite {
   NameMap ranks;  /* a value's name -> its rank + 1, where its type does not say it */
   OrtValueInfo** constants;
   size_t constant_count, constant_capacity;
+  size_t last_number; /* of a name */
   int opset;
   bool has_changed, has_converted;
 } Rewrite;
@@ -131,10 +132,11 @@ static OrtStatus* remember_turned(Rewrite* rewrite, const OrtValueInfo* value, c
 /* ---- New values and nodes ---- */
 
 /* A value without a type, under a name of its own. */
-static OrtStatus* new_value(const Rewrite* rewrite, const char* like, OrtValueInfo** out) {
+static OrtStatus* new_value(Rewrite* rewrite, const char* like, OrtValueInfo** out) {
   char* name = NULL;
-  for (size_t number = 0; name == NULL; number++) {
-    char* text = number == 0 ? str_format("%s_nhwc", like) : str_format("%s_nhwc_%zu", like, number);
+  for (bool is_first = true; name == NULL; is_first = false) {
+    char* text =
+        is_first ? str_format("%s_nhwc", like) : str_format("%s_nhwc_%zu", like, ++rewrite->last_number);
     if (text == NULL) return status_no_memory();
     bool is_taken = graph_find_value(rewrite->graph, text, true) != NULL;
     if (!is_taken) name = arena_str(rewrite->arena, text, strlen(text));
@@ -145,7 +147,7 @@ static OrtStatus* new_value(const Rewrite* rewrite, const char* like, OrtValueIn
 }
 
 /* A value for Transpose(like, perm). */
-static OrtStatus* new_turned(const Rewrite* rewrite, const OrtValueInfo* like, const Perm* perm,
+static OrtStatus* new_turned(Rewrite* rewrite, const OrtValueInfo* like, const Perm* perm,
                              OrtValueInfo** out) {
   TRY(new_value(rewrite, like->name, out));
   if (like->type == NULL) return NULL;

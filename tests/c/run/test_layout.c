@@ -98,6 +98,18 @@ static void test_nodes_of_a_subgraph_are_converted(void) {
   api()->ReleaseSession(session);
 }
 
+/* Relu's provider has seen it with channels first. */
+static void test_nodes_of_another_ep_stay(void) {
+  want_channels_last();
+  control->claims[0] = "single relu";
+  control->claims[1] = "single one;single two";
+  OrtSession* session = new_session(MODEL, 2, "a=b");
+  if (session == NULL) return;
+  CHECK(steps_of(session, "Conv", NHWC) == 2 && steps_of(session, "Transpose", "") == 4);
+  check_result(session, MODEL);
+  api()->ReleaseSession(session);
+}
+
 /* One that it asks for, and one that is moved. */
 static void test_nodes_are_fused(void) {
   static const char* const wanted[] = {"Relu", NULL};
@@ -208,6 +220,7 @@ int main(int argc, char** argv) {
   RUN(test_a_transpose_with_another_reader_stays);
   RUN(test_transposes_move_through_what_can_do_without);
   RUN(test_nodes_of_a_subgraph_are_converted);
+  RUN(test_nodes_of_another_ep_stay);
   RUN(test_nodes_are_fused);
   RUN(test_channels_first_changes_nothing);
   RUN(test_an_ep_refuses_an_operator);
