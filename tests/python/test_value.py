@@ -246,3 +246,15 @@ def test_devices_that_nobody_has() -> None:
         OrtValue.ortvalue_from_numpy(np.zeros(1), "gpu")
     with pytest.raises(ort_abi.errors.NotFound, match="NPU"):
         OrtValue.ortvalue_from_shape_and_type([1], np.float32, "npu", 3)
+
+
+def test_large_tensors_lie_in_whole_huge_pages() -> None:
+    huge_page = 2 << 20
+    values = [OrtValue.ortvalue_from_shape_and_type([size], np.uint8) for size in (4 << 20, 5 << 20, 4 << 20)]
+    assert [value.data_ptr() % huge_page for value in values] == [0, 0, 0]
+    for value in values:
+        array = value.numpy()
+        array[:] = 7  # all of it is there
+        assert array.sum(dtype=np.int64) == 7 * array.size
+    small = OrtValue.ortvalue_from_shape_and_type([(4 << 20) - 1], np.uint8)
+    assert small.data_ptr() % 64 == 0
