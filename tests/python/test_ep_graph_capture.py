@@ -200,6 +200,24 @@ def test_an_enabled_that_raises_is_no_capture(
     assert f"OrtEp::IsGraphCaptureEnabled: {__name__}.Boom" in capfd.readouterr().err
 
 
+def test_an_is_captured_that_raises_is_no_graph(
+    capturing_host: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The run is repeated a few times, then given up."""
+    before = ep.unreported_errors()
+    with bound(capturing_host) as runs:
+        Captures.fails = "captured"
+        failed = runs.run
+        text = failure_of(failed, 1, 2)
+        del failed
+        assert "captur" in text
+        Captures.fails = ""
+        runs.session.release_captured_graph(0)
+        assert runs.run(3, 3) == [9, 9, 9]
+    assert ep.unreported_errors() > before
+    assert f"OrtEp::IsGraphCaptured: {__name__}.Boom: it broke here" in capfd.readouterr().err
+
+
 def test_an_unknown_policy_counts_as_all_nodes(
     capturing_host: ModuleType, capfd: pytest.CaptureFixture[str]
 ) -> None:
