@@ -77,6 +77,7 @@ typedef enum BridgeFactoryFeature {
   BRIDGE_FACTORY_COMPATIBILITY = 2,
   BRIDGE_FACTORY_INCOMPATIBILITY = 4,
   BRIDGE_FACTORY_GRAPHICS = 8,
+  BRIDGE_FACTORY_IMPORTER = 16,
 } BridgeFactoryFeature;
 
 /* Questions to a provider that take one number, or none, and have one as the answer, or none. */
@@ -201,6 +202,15 @@ typedef struct BridgeFormal {
   int on_cpu; /* an input that is wanted in the CPU's memory */
 } BridgeFormal;
 
+/* Memory or a semaphore that a provider is to import. */
+typedef struct BridgeExternal {
+  int is_semaphore;
+  int type; /* OrtExternalMemoryHandleType or OrtExternalSemaphoreType */
+  uint64_t handle;
+  size_t size;
+  size_t offset;
+} BridgeExternal;
+
 typedef struct BridgeCustomOps BridgeCustomOps;
 
 typedef struct BridgeFactoryInfo {
@@ -301,6 +311,10 @@ OrtStatus* bridge_custom_ops_open(const BridgeHost* host, BridgeCustomOps* ops);
 void bridge_custom_ops_free(const BridgeHost* host, BridgeCustomOps* ops);
 void bridge_custom_ops_fill(OrtEpFactory* factory);
 
+/* importer.c */
+OrtStatus* bridge_importer_new(const BridgeHost* host, uint64_t factory_id, const char* name,
+                               const OrtEpDevice* ep_device, OrtExternalResourceImporterImpl** out);
+
 /* profiler.c */
 OrtStatus* bridge_profiler_new(const BridgeHost* host, uint64_t ep_id, const char* name,
                                OrtEpProfilerImpl** out);
@@ -390,6 +404,12 @@ int bridge_py_concat(BridgeCall* call, uint64_t ep, uint64_t stream_handle, cons
                      size_t count, uint64_t output, size_t size);
 int bridge_py_transpose(BridgeCall* call, uint64_t ep, const size_t* permutation, size_t count,
                         const OrtValue* source, uint64_t stream, OrtValue* target);
+int bridge_py_create_importer(BridgeCall* call, uint64_t factory, const OrtEpDevice* device, uint64_t* id);
+int bridge_py_can_import(BridgeCall* call, uint64_t importer, const BridgeExternal* what, int* yes);
+int bridge_py_import(BridgeCall* call, uint64_t importer, const BridgeExternal* what, uint64_t* id);
+int bridge_py_imported_tensor(BridgeCall* call, uint64_t memory, int element_type, const int64_t* shape,
+                              size_t rank, size_t offset, OrtValue** tensor);
+int bridge_py_semaphore(BridgeCall* call, uint64_t semaphore, uint64_t stream, uint64_t value, int is_signal);
 int bridge_py_create_profiler(BridgeCall* call, uint64_t ep, uint64_t* id, uint32_t* features);
 int bridge_py_start_profiling(BridgeCall* call, uint64_t profiler, int64_t offset_ns);
 int bridge_py_start_event(BridgeCall* call, uint64_t profiler, uint64_t event_id);

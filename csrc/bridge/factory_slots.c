@@ -46,6 +46,12 @@ static OrtStatus* factory_deinit_graphics(OrtEpFactory* this_ptr, const OrtEpDev
   return bridge_call_end(&call);
 }
 
+static OrtStatus* factory_create_importer(OrtEpFactory* this_ptr, const OrtEpDevice* ep_device,
+                                          OrtExternalResourceImporterImpl** out_importer) {
+  const PyFactory* factory = (const PyFactory*)this_ptr;
+  return bridge_importer_new(factory->host, factory->info.id, factory->info.name, ep_device, out_importer);
+}
+
 static OrtStatus* factory_select_model(OrtEpFactory* this_ptr, const OrtHardwareDevice* device,
                                        const OrtKeyValuePairs* const* candidates, size_t num_candidates,
                                        const OrtSessionOptions* session_options, size_t* selected_index) {
@@ -66,6 +72,8 @@ void bridge_factory_fill(OrtEpFactory* factory, uint32_t features) {
     factory->ValidateCompiledModelCompatibilityInfo = factory_validate_compatibility;
   if (features & BRIDGE_FACTORY_INCOMPATIBILITY)
     factory->GetHardwareDeviceIncompatibilityDetails = factory_get_incompatibility;
+  if (features & BRIDGE_FACTORY_IMPORTER)
+    factory->CreateExternalResourceImporterForDevice = factory_create_importer;
   if (features & BRIDGE_FACTORY_GRAPHICS) {
     factory->InitGraphicsInterop = factory_init_graphics;
     factory->DeinitGraphicsInterop = factory_deinit_graphics;

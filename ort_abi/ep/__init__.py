@@ -16,7 +16,13 @@ How callbacks live and die is told in `_callbacks.py`.
 from __future__ import annotations
 
 from ort_abi._lib import lib
-from ort_abi.ep import _callbacks, _control_flow, _device_callbacks, _slot_callbacks  # noqa: F401  (attach the callbacks)
+from ort_abi.ep import (  # noqa: F401  (attach the callbacks)
+    _callbacks,
+    _control_flow,
+    _device_callbacks,
+    _importer_callbacks,
+    _slot_callbacks,
+)
 from ort_abi.ep._compute import KernelContext
 from ort_abi.ep._custom_ops import CustomOp, Formal
 from ort_abi.ep._device import (
@@ -29,6 +35,7 @@ from ort_abi.ep._device import (
     SyncStream,
 )
 from ort_abi.ep._ep_context import Compiled, EpContext
+from ort_abi.ep._importer import ExternalMemory, ExternalSemaphore, ResourceImporter
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._objects import live_objects
 from ort_abi.ep._partition import partition
@@ -49,6 +56,8 @@ __all__ = [
     "DeviceTensor",
     "EpContext",
     "ExecutionProvider",
+    "ExternalMemory",
+    "ExternalSemaphore",
     "Formal",
     "Fuse",
     "GraphicsInterop",
@@ -63,6 +72,7 @@ __all__ = [
     "PrepackAllocator",
     "Profiler",
     "ProfilingEvent",
+    "ResourceImporter",
     "RunOptions",
     "ShapeInferContext",
     "SharedWeights",

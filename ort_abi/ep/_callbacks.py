@@ -30,6 +30,7 @@ from ort_abi.ep._ep_context import Compiled, create_context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
 from ort_abi.ep._host_kernels import HostKernel, creator, host_kernels
+from ort_abi.ep._importer import Imported, ResourceImporter
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
@@ -571,6 +572,8 @@ _CLOSABLE = (
     SyncStream,
     SyncNotification,
     Profiler,
+    ResourceImporter,
+    Imported,
 )
 
 

@@ -17,6 +17,7 @@ from ort_abi._lib import lib
 
 if TYPE_CHECKING:
     from ort_abi.ep._device import DeviceTensor, SyncStream
+    from ort_abi.ep._importer import ResourceImporter
     from ort_abi.ep._profiler import Profiler
     from ort_abi.ep._provider import Device
     from ort_abi.graph import Graph
@@ -139,6 +140,12 @@ class OptionalSlots:
         return None
 
     @classmethod
+    def create_resource_importer(cls, device: Device) -> ResourceImporter | None:
+        """What imports memory and semaphores of others for a device; None: nothing
+        (`OrtEpFactory::CreateExternalResourceImporterForDevice`, API 24)."""
+        return None
+
+    @classmethod
     def init_graphics_interop(cls, device: Device, config: GraphicsInterop) -> None:
         """Prepares a device to work with a graphics API (`OrtEpFactory::InitGraphicsInterop`, API 25).
         What has it needs `deinit_graphics_interop` too."""
@@ -163,6 +170,7 @@ _FACTORY_FEATURES = {
     "validate_compiled_model_compatibility_info": lib.BRIDGE_FACTORY_COMPATIBILITY,
     "get_hardware_device_incompatibility_details": lib.BRIDGE_FACTORY_INCOMPATIBILITY,
     "init_graphics_interop": lib.BRIDGE_FACTORY_GRAPHICS,
+    "create_resource_importer": lib.BRIDGE_FACTORY_IMPORTER,
 }
 
 
@@ -191,6 +199,8 @@ _WORDS = {
     "compatibility": _words(_enums.OrtCompiledModelCompatibility, "OrtCompiledModelCompatibility_EP_"),
     "reason": _words(_enums.OrtDeviceEpIncompatibilityReason, "OrtDeviceEpIncompatibility_"),
     "category": _words(_enums.OrtProfilingEventCategory, "OrtProfilingEventCategory_"),
+    "memory": _words(_enums.OrtExternalMemoryHandleType, "ORT_EXTERNAL_MEMORY_HANDLE_TYPE_"),
+    "semaphore": _words(_enums.OrtExternalSemaphoreType, "ORT_EXTERNAL_SEMAPHORE_"),
     "graphics": _words(_enums.OrtGraphicsApi, "ORT_GRAPHICS_API_"),
 }
 
