@@ -91,7 +91,7 @@ class Profiler:
         """The host begins something. On the thread that does it; events are one inside the other."""
 
     def stop_event(self, event_id: int, event: HostEvent) -> None:
-        """It is done. The id is the one that `start_event` had, and nobody else's."""
+        """It is done. The id is the one that `start_event` had; in our host no other event has it."""
 
     def end_profiling(self) -> Iterable[ProfilingEvent]:
         """The profile is written: the provider's events for it. Nothing comes after this but `close`."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 from ep_support import HOSTS, OLD_STOCK, FuseAll, mul_model, registered
 
+import ort_abi
 from ort_abi import ep
 
 A = np.array([1, 2, 3], np.float32)
@@ -148,6 +152,77 @@ def test_a_session_without_profile(profiled_host: ModuleType, tmp_path: Path) ->
     profile(profiled_host, Profiled, tmp_path, enable=False)
     expected = [["close"]] if profiled_host is HOSTS["stock"] else []
     assert [notes.calls for notes in Notes.made] == expected
+
+
+def run_in_threads(session: Any) -> None:
+    """Eight threads, each with 20 runs."""
+
+    def work() -> None:
+        for _ in range(20):
+            session.run(None, FEEDS)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_events_of_many_threads(profiled_host: ModuleType, tmp_path: Path) -> None:
+    """Each thread's are one inside the other, and in our host no id comes twice."""
+
+    class Counts(Notes):
+        ids: ClassVar[list[int]] = []
+
+        def start_event(self, event_id: int) -> None:
+            self.ids.append(event_id)
+            super().start_event(event_id)
+
+    class Threads(Profiled):
+        name, profiler = "ThreadsExecutionProvider", Counts
+
+    options = profiled_host.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "p")
+    with registered(profiled_host, Threads):
+        devices = [device for device in profiled_host.get_ep_devices() if device.ep_name == Threads.name]
+        options.add_provider_for_devices(devices, {})
+        session = profiled_host.InferenceSession(mul_model(), options)
+        run_in_threads(session)
+        path = session.end_profiling()
+        del session, options, devices
+        gc.collect()
+    (notes,) = Notes.made
+    assert len(notes.nodes) == 160 and not any(notes.open.values())
+    mine = [event for event in json.loads(Path(path).read_text()) if event["name"] == "mine"]
+    assert len(mine) == 160
+    if profiled_host is HOSTS["ours"]:
+        assert len(set(Counts.ids)) == len(Counts.ids)
+
+
+def test_exit_while_a_session_is_profiled(profiled_host: ModuleType, tmp_path: Path) -> None:
+    name = "ours" if profiled_host is HOSTS["ours"] else "stock"
+    here = os.path.dirname(os.path.abspath(__file__))
+    code = f"""
+import sys
+sys.path[:0] = [{os.path.dirname(ort_abi.__path__[0])!r}, {here!r}]
+from ep_support import HOSTS, mul_model
+from test_ep_profiler import FEEDS, Profiled
+from ort_abi import ep
+host = HOSTS[{name!r}]
+ep.register_with(host, Profiled)
+options = host.SessionOptions()
+options.enable_profiling = True
+options.profile_file_prefix = {str(tmp_path / "p")!r}
+options.add_provider_for_devices([d for d in host.get_ep_devices() if d.ep_name == Profiled.name], {{}})
+session = host.InferenceSession(mul_model(), options)
+session.run(None, FEEDS)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 class Boom(Exception):
