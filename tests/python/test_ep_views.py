@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import threading
 import weakref
 from types import ModuleType
 from typing import Any
@@ -335,6 +336,46 @@ def test_weak_references_give_no_memory_of_the_host(
         assert _runs(host, cls, LATE) == [""] * len(LATE)
         look()
         assert found == []
+
+
+def test_threads_in_one_node_have_arrays_of_their_own(host: ModuleType) -> None:
+    inside = threading.Barrier(4, timeout=30)
+    kept: list[tuple[Any, ...]] = []
+    wrong: list[Any] = []
+
+    def compute(self: Any, ctx: ep.KernelContext) -> None:
+        a, b = ctx.inputs
+        inside.wait()  # all four are in the node at once
+        out = ctx.output(0, a.shape)
+        np.multiply(a, b, out=out)
+        if a[1] == 5:
+            kept.append((a.copy(), ctx.inputs, out))
+        inside.wait()
+
+    def work(session: Any, index: int) -> None:
+        feed = {"a": A * index, "b": B.copy()}
+        for turn in range(8):
+            feed["a"][1] = turn
+            output = session.run(None, feed)[0]
+            if not np.array_equal(output, feed["a"] * B):
+                wrong.append((index, turn, output.copy()))
+            del output
+
+    cls = kernel_provider(compute)
+    with registered(host, cls):
+        session = open_session(host, cls, mul_model())
+        threads = [threading.Thread(target=work, args=(session, index)) for index in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        del session
+    assert wrong == []
+    assert sorted(a[0] for a, _, _ in kept) == [0, 1, 2, 3]
+    for a, inputs, out in kept:
+        np.testing.assert_array_equal(inputs[0], a)
+        np.testing.assert_array_equal(inputs[1], B)
+        np.testing.assert_array_equal(out, a * B)
 
 
 def test_an_exception_in_a_late_run_is_an_error_of_that_run(host: ModuleType) -> None:
