@@ -187,7 +187,8 @@ class ExecutionProvider(OptionalSlots):
     """Those of "If", "Loop" and "Scan" that the provider takes as well. The host makes their kernels, and
     gives the nodes inside to whoever claims them (`OrtEpApi::CreateIfKernel` and so on, API 24)."""
     kernels: ClassVar[tuple[KernelSpec, ...]] = ()
-    """The kernels of the class and its bases, made from what `@kernel` declared."""
+    """The kernels of the class and its bases, made from what `@kernel` declared; what a class defines under
+    the name of a base's kernel takes its place."""
 
     options: dict[str, str]
     """What the session's user gave as options of this provider."""
@@ -198,8 +199,8 @@ class ExecutionProvider(OptionalSlots):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        own = [spec for item in vars(cls).values() for spec in _declared(item)]
-        cls.kernels = (*own, *(spec for base in cls.__bases__ for spec in getattr(base, "kernels", ())))
+        members = {name: item for owner in reversed(cls.__mro__) for name, item in vars(owner).items()}
+        cls.kernels = tuple(spec for item in members.values() for spec in _declared(item))
 
     @classmethod
     def get_supported_devices(

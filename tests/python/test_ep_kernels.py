@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from ep_support import model, run_once, skip_old_stock
+from ep_support import model, mul_model, run_once, skip_old_stock
 from onnx import helper
 
 from ort_abi import ep
@@ -228,6 +228,38 @@ def test_since_version_chooses_the_kernel(host: ModuleType) -> None:
     for opset, expected in ((13, 13), (14, 14), (18, 14)):
         bytes_ = model([node], {"x": SPEC}, {"y": SPEC}, opset=opset)
         assert run_once(host, provider(old=old, new=new), bytes_, {"x": A})[0].tolist() == [expected] * 3
+
+
+class Base(ep.ExecutionProvider):
+    name = "BaseExecutionProvider"
+
+    @ep.kernel("Mul", (7, None))
+    def mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return a * b
+
+
+def test_a_kernel_of_a_base_is_replaced_by_its_name(host: ModuleType) -> None:
+    class Left(Base):
+        name = "LeftExecutionProvider"
+
+        @ep.kernel("Mul", (7, None))
+        def mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            return a * b + 1
+
+    class Right(Base):
+        name = "RightExecutionProvider"
+
+    class Both(Left, Right):
+        name = "BothExecutionProvider"
+
+    class Neither(Base):
+        name, mul = "NeitherExecutionProvider", None
+
+    a = np.array([1, 2, 3], np.float32)
+    for cls, expected in ((Base, a * a), (Left, a * a + 1), (Right, a * a), (Both, a * a + 1)):
+        (y,) = run_once(host, cls, mul_model(), {"a": a, "b": a})
+        np.testing.assert_array_equal(y, expected)
+    assert Neither.kernels == ()
 
 
 def test_kernels_are_inherited_and_can_be_mixed_with_compile(host: ModuleType) -> None:
