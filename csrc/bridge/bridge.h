@@ -163,6 +163,7 @@ typedef struct BridgeRun {
   size_t flat_capacity;
   size_t previous_capacity;
   int counted;     /* num_inputs and num_outputs are known */
+  int on_device;   /* an input is in memory of a device */
   uint64_t packed; /* bit n: input n was packed, and counts as absent */
   /* What Python keeps for the next run; it keeps these objects alive. */
   BridgeWatch* watch;
@@ -245,7 +246,7 @@ int bridge_output(BridgeOutput* output);
 int bridge_put(BridgeOutput* output, const void* source);
 int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count, size_t num_arrays, size_t weak);
 intptr_t bridge_word(uintptr_t address);
-uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream);
+uint64_t bridge_stream_id(const BridgeCall* call, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
 
@@ -268,6 +269,7 @@ OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpF
                                 uint64_t owner, const char* name, const OrtMemoryInfo* memory_info,
                                 const OrtKeyValuePairs* options, OrtAllocator** out);
 void bridge_allocator_free(OrtAllocator* allocator);
+bool bridge_run_wait_for_others(BridgeRun* run);
 OrtStatus* bridge_transfer_new(const BridgeHost* host, uint64_t factory_id, const char* name,
                                OrtDataTransferImpl** out);
 OrtStatus* bridge_stream_new(const BridgeHost* host, const char* slot, uint64_t owner, const char* name,

@@ -127,7 +127,7 @@ static OrtStatus* scan_transpose(OrtScanKernelHelper* this_ptr, const size_t* pe
   BridgeCall call = bridge_call_begin(helper->host, "OrtScanKernelHelper::Transpose", helper->name);
   if (call.entered) {
     call.ok = bridge_py_transpose(&call, helper->ep_id, permutation, count, input,
-                                  bridge_stream_id(helper->host, stream), output);
+                                  bridge_stream_id(&call, stream), output);
   }
   return bridge_call_end(&call);
 }

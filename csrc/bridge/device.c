@@ -1,6 +1,7 @@
 /* Devices of Python providers: allocators, copies, streams and notifications. Each struct that a host gets
  * carries the id of one Python object. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bridge.h"
 
@@ -63,20 +64,49 @@ static void free_struct(void* made, Peer* peer, const char* slot) {
 
 static void stream_release(OrtSyncStreamImpl* this_ptr);
 
-/* The id of the Python object behind a host's stream; 0 for NULL and for a stream of somebody else. */
-uint64_t bridge_stream_id(const BridgeHost* host, const OrtSyncStream* stream) {
-  const OrtSyncStreamImpl* impl = stream ? host->ep_api->SyncStream_GetImpl(stream) : NULL;
-  return impl && impl->Release == stream_release ? ((const PyStream*)impl)->peer.id : 0;
+/* The stream, if it is one of the provider that the call is for; else NULL. */
+static const PyStream* own_stream(const BridgeCall* call, const OrtSyncStreamImpl* impl) {
+  const PyStream* stream = (const PyStream*)impl;
+  return impl && impl->Release == stream_release && !strcmp(stream->peer.name, call->name) ? stream : NULL;
+}
+
+static const OrtSyncStreamImpl* impl_of(const BridgeCall* call, const OrtSyncStream* stream) {
+  return stream ? call->host->ep_api->SyncStream_GetImpl(stream) : NULL;
+}
+
+/* The id of the Python object behind a host's stream; 0 for NULL and for a stream of another provider. */
+uint64_t bridge_stream_id(const BridgeCall* call, const OrtSyncStream* stream) {
+  const PyStream* own = own_stream(call, impl_of(call, stream));
+  return own ? own->peer.id : 0;
+}
+
+static OrtSyncStream* stream_of_run(BridgeRun* run) {
+  const BridgeHost* host = run->call.host;
+  OrtSyncStream* stream = NULL;
+  if (host->version < BRIDGE_SYNC_STREAM_VERSION) return NULL;
+  OrtStatus* status = host->api->KernelContext_GetSyncStream(run->context, &stream);
+  if (status) host->api->ReleaseStatus(status);
+  return status ? NULL : stream;
 }
 
 /* The same for the stream that a node runs on. */
 uint64_t bridge_run_stream_id(BridgeRun* run) {
-  const BridgeHost* host = run->call.host;
-  OrtSyncStream* stream = NULL;
-  if (host->version < BRIDGE_SYNC_STREAM_VERSION) return 0;
-  OrtStatus* status = host->api->KernelContext_GetSyncStream(run->context, &stream);
-  if (status) host->api->ReleaseStatus(status);
-  return status ? 0 : bridge_stream_id(host, stream);
+  return bridge_stream_id(&run->call, stream_of_run(run));
+}
+
+/* Waits for the stream if it is another provider's: Python is told of none and works at once. (Stock hosts
+ * have one stream for all providers with devices of a type.) A failure is recorded in call. */
+static bool wait_for_others(BridgeCall* call, const OrtSyncStream* stream) {
+  OrtSyncStreamImpl* impl = (OrtSyncStreamImpl*)impl_of(call, stream);
+  if (!impl || own_stream(call, impl)) return true;
+  OrtStatus* status = impl->Flush(impl);
+  if (status) bridge_fail_with_status(call, status);
+  return !status;
+}
+
+/* The same for a node with inputs on a device. */
+bool bridge_run_wait_for_others(BridgeRun* run) {
+  return !run->on_device || wait_for_others(&run->call, stream_of_run(run));
 }
 
 /* ---- Allocators ---- */
@@ -88,7 +118,7 @@ static void* allocate(OrtAllocator* this_, size_t size, BridgeAllocKind kind, Or
   uint64_t address = 0;
   BridgeCall call = begin(peer, slots[kind]);
   if (call.entered)
-    call.ok = bridge_py_alloc(&call, peer->id, size, kind, bridge_stream_id(peer->host, on), &address);
+    call.ok = bridge_py_alloc(&call, peer->id, size, kind, bridge_stream_id(&call, on), &address);
   void* result = call.entered && call.ok ? (void*)(uintptr_t)address : NULL;
   bridge_call_end_void(&call);
   return result;
@@ -195,7 +225,9 @@ static OrtStatus* transfer_copy_tensors(OrtDataTransferImpl* this_ptr, const Ort
                                         OrtValue** targets, OrtSyncStream** streams, size_t count) {
   const Peer* peer = &((PyTransfer*)this_ptr)->peer;
   BridgeCall call = begin(peer, "OrtDataTransferImpl::CopyTensors");
-  if (call.entered) call.ok = bridge_py_copy_tensors(&call, peer->id, sources, targets, streams, count);
+  bool is_ready = call.entered;
+  for (size_t i = 0; streams && is_ready && i < count; i++) is_ready = wait_for_others(&call, streams[i]);
+  if (is_ready) call.ok = bridge_py_copy_tensors(&call, peer->id, sources, targets, streams, count);
   return bridge_call_end(&call);
 }
 
@@ -230,7 +262,7 @@ static OrtStatus* notify(OrtSyncNotificationImpl* this_ptr, const char* slot, Br
                          OrtSyncStream* consumer) {
   const Peer* peer = &((PyNotification*)this_ptr)->peer;
   BridgeCall call = begin(peer, slot);
-  if (call.entered) call.ok = bridge_py_notify(&call, peer->id, what, bridge_stream_id(peer->host, consumer));
+  if (call.entered) call.ok = bridge_py_notify(&call, peer->id, what, bridge_stream_id(&call, consumer));
   return bridge_call_end(&call);
 }
 

@@ -60,7 +60,7 @@ static OrtStatus* run_with(PyNode* node, BridgeRun* run, OrtKernelContext* conte
   bool same = false;
   run->packed = node->packed;
   run->call = bridge_call_begin(node->host, slot, node->name);
-  if (run->call.entered && bridge_run_gather(run, context, &same))
+  if (run->call.entered && bridge_run_gather(run, context, &same) && bridge_run_wait_for_others(run))
     run->call.ok = run_in_python(node, run, same) != BRIDGE_FAILED;
   run->context = NULL;
   return bridge_call_end(&run->call);

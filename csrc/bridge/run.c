@@ -93,6 +93,7 @@ static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable)
   out[0] = kind;
   out[1] = (int64_t)(intptr_t)data;
   out[2] = !cpu;
+  if (!cpu) run->on_device = 1;
   out[3] = (int64_t)rank;
   if (rank) memcpy(out + BRIDGE_INPUT_HEADER, dims, rank * sizeof *dims);
   return true;
@@ -114,6 +115,7 @@ bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same) {
   run->previous_capacity = capacity;
   run->previous_len = run->flat_len;
   run->flat_len = 0;
+  run->on_device = 0;
   for (size_t i = 0; i < run->num_inputs; i++) {
     bool packed = i < 64 && (run->packed >> i & 1);
     if ((!packed && !succeeded(run, api->KernelContext_GetInput(context, i, &run->values[i]))) ||

@@ -531,8 +531,8 @@ class KernelContext:
 
     @property
     def stream(self) -> SyncStream | None:
-        """The provider's stream that this run's work belongs on; None if there is none: work is done when
-        `compute` returns (`KernelContext_GetSyncStream`, API 28).
+        """The provider's stream that this run's work belongs on; None if there is none, or only another
+        provider's: work is done when `compute` returns (`KernelContext_GetSyncStream`, API 28).
 
         Raises RuntimeError after `compute`.
         """

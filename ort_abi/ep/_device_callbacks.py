@@ -148,7 +148,7 @@ def bridge_py_copy_tensors(
                 continue
             from_.append(source)
             to.append(tensor_of(host, targets[i], writeable=True))
-            on.append(_stream(0 if streams == ffi.NULL else lib.bridge_stream_id(host, streams[i])))
+            on.append(_stream(0 if streams == ffi.NULL else lib.bridge_stream_id(call, streams[i])))
         if from_:
             plain_call(transfer.copy_tensors, from_, to, on)
     finally:

@@ -369,21 +369,59 @@ def test_notifications_that_fail(device: Plug, callback: str) -> None:
     assert cls.state.counts["close notification"] == 1
 
 
+def twin_stream(device: Plug, cls: type[NumpyDevice]) -> ort_abi.OrtSyncStream:
+    """A stream of another provider, on the same device."""
+    members = {"state": cls.state, "name": "TwinExecutionProvider"}
+    return device(type("Twin", (NumpyDevice,), members | {"stream_aware": True})).create_sync_stream()
+
+
 def test_wait_on_device_gets_the_consumer(device: Plug) -> None:
     """A stream of another provider cannot be told to wait: the host waits."""
+    seen: list[Any] = []
+
+    class Noting(numpy_device.Notification):
+        def wait_on_device(self, consumer: ep.SyncStream) -> None:
+            seen.append(consumer)
+            super().wait_on_device(consumer)
+
+    class Stream(numpy_device.Stream):
+        def __init__(self, state: numpy_device.State) -> None:
+            super().__init__(state)
+            made.append(self)
+
+        def create_notification(self) -> ep.SyncNotification:
+            return Noting(self)
+
+    made: list[Stream] = []
     cls = device_class(stream_aware=True)
+    cls.create_sync_stream = classmethod(lambda cls, *_: Stream(cls.state))  # type: ignore
     found = device(cls)
     producer, consumer = found.create_sync_stream(), found.create_sync_stream()
     notification = notification_of(producer)
-    seen: list[Any] = []
-    cls.state.seen = seen.append  # type: ignore[attr-defined]
     check(notification.Activate(notification))
     check(notification.WaitOnDevice(notification, consumer.pointer))
-    assert (cls.state.counts["wait_on_device"], cls.state.counts["wait_on_host"]) == (1, 0)
-    for foreign in (ffi.NULL,):
+    assert seen == [made[1]] and cls.state.counts["wait_on_host"] == 0
+    other = twin_stream(device, cls)
+    for number, foreign in enumerate((other.pointer, ffi.NULL)):
         check(notification.WaitOnDevice(notification, foreign))
-    assert (cls.state.counts["wait_on_device"], cls.state.counts["wait_on_host"]) == (1, 1)
+        assert seen == [made[1]] and cls.state.counts["wait_on_host"] == number + 1
     notification.Release(notification)
+
+
+def test_alloc_on_stream_gets_only_streams_of_its_provider(device: Plug) -> None:
+    seen: list[Any] = []
+
+    class Noting(numpy_device.Allocator):
+        def alloc_on_stream(self, size: int, stream: ep.SyncStream | None) -> int:
+            seen.append(type(stream))
+            return self.alloc(size)
+
+    cls = device_class(stream_aware=True, allocator=Noting)
+    found = device(cls)
+    allocator, own, other = allocator_of(found), found.create_sync_stream(), twin_stream(device, cls)
+    for stream in (own, other):
+        allocator.Free(allocator, allocator.AllocOnStream(allocator, 8, stream.pointer))
+    assert seen == [numpy_device.Stream, type(None)]
 
 
 @pytest.mark.parametrize("given", [None, "x", 5, ep.SyncNotification])
@@ -476,7 +514,9 @@ def test_an_allocation_that_fails_in_a_run(
     with registered(host, cls):
         session = open_session(host, cls, chain())
         cls.state.failing, before = callback, ep.unreported_errors()
-        with pytest.raises(Exception, match=r"memory|bad_alloc|Allocation failed") as caught:
+        with pytest.raises(
+            Exception, match=r"without memory for it|no memory in|Allocation failed|bad_alloc"
+        ) as caught:
             session.run(None, FEEDS)
         assert ep.unreported_errors() > before
         slot = "Alloc" if callback == "alloc" else "AllocOnStream"

@@ -320,3 +320,55 @@ def test_what_is_no_stream_of_a_session(host: ModuleType, given: Any) -> None:
         del session
         gc.collect()
     assert left_nothing(cls)
+
+
+# ---- two providers with streams ----
+
+
+class TwoLanes(NumpyDevice):
+    """One of two providers: its streams and what its kernels find as theirs are of its own kind."""
+
+    stream_aware = True
+    found: list[Any]
+
+    def create_session_stream(self, device: ep.MemoryDevice) -> ep.SyncStream:
+        stream = numpy_device.Stream(self.state)
+        stream.owner = self.name  # type: ignore[attr-defined]
+        return stream
+
+    def compile(self, graph: Any) -> ep.Kernel:
+        found = self.found
+
+        class Finding(numpy_device.Launch):
+            def compute(self, ctx: ep.KernelContext) -> None:
+                found.append(None if ctx.stream is None else ctx.stream.owner)  # type: ignore[attr-defined]
+                super().compute(ctx)
+
+        return Finding(self.state, graph)
+
+
+def test_a_stream_of_another_provider_is_waited_for(host: ModuleType) -> None:
+    """Stock has one stream for all providers with a device of a type: the second one gets none, and what the
+    first one left on its stream is done. Our host has one for each."""
+    state = numpy_device.State()
+    state.delay = 0.005
+    first = type("First", (TwoLanes,), {"state": state, "found": [], "wanted": ("Mul", "Relu")})
+    second = type(
+        "Second", (TwoLanes,), {"state": state, "found": [], "wanted": ("Add",), "name": "SecondProvider"}
+    )
+    with registered(host, first), registered(host, second):
+        options = host.SessionOptions()
+        options.graph_optimization_level = host.GraphOptimizationLevel.ORT_DISABLE_ALL
+        for cls in (first, second):
+            devices = [device for device in host.get_ep_devices() if device.ep_name == cls.name]
+            options.add_provider_for_devices(devices, {})
+        session = host.InferenceSession(chain(), options)
+        for factor in range(5):
+            np.testing.assert_array_equal(
+                session.run(None, {"a": factor * A})[0], np.maximum(factor * A * W + factor * A, 0)
+            )
+        assert first.found == ([NAME] * 10 if has_streams(host) else [None] * 10)  # type: ignore[attr-defined]
+        assert second.found == ([second.name] * 5 if host is OURS else [None] * 5)  # type: ignore[attr-defined]
+        del session
+        gc.collect()
+    assert left_nothing(first)
