@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from bridge_support import API, OpenEp, message, open_ep
-from ep_support import HOSTS, FuseAll, model, mul_model, open_session, registered, run_once
+from ep_support import HOSTS, FuseAll, model, mul_model, open_session, registered, run_once, skip_old_stock
 from onnx import TensorProto, helper
 
 import ort_abi
@@ -391,6 +391,7 @@ def test_no_best_of_several_models(method: Any, expected: str) -> None:
 
 def incompatibility_of(host: ModuleType, cls: type[ep.ExecutionProvider]) -> tuple[int, str, int]:
     """Reasons, notes and error code for the first CPU."""
+    skip_old_stock(host)
     (device, *_) = (item for item in host.get_ep_devices() if item.ep_name == cls.name)
     if host is HOSTS["stock"]:
         found = PYBIND.get_hardware_device_ep_incompatibility_details(cls.name, device.device)
