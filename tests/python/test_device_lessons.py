@@ -8,6 +8,8 @@ pin and of 1.24. docs/maintainer.md lists the tests in C beside these.
 from __future__ import annotations
 
 import gc
+import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +38,25 @@ from ort_abi._lib import check, ffi
 
 OURS, STOCK = HOSTS["ours"], HOSTS["stock"]
 KINDS = (0, 5)  # OrtDeviceMemoryType: default, host-accessible
+
+
+def test_the_table_of_lessons_names_tests_that_are_there() -> None:
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "docs" / "maintainer.md").read_text()
+    rows = re.findall(r"^\| (#[\d, #]+): [^|]*\| ([^|]*) \| ([^|]*) \|$", text, re.M)
+    assert len(rows) == 12
+    mine = [name for name in globals() if name.startswith("test_")]
+    for numbers, in_c, in_python in rows:
+        prefix = "test_" + "_".join(re.findall(r"\d+", numbers))
+        short = re.findall(r"`([\d_]+)…`", in_python)[0]
+        assert any(name.startswith(prefix) for name in mine) and prefix.startswith(
+            f"test_{short}".rstrip("_")
+        )
+        for file, names in re.findall(r"`([\w./]+)`(?:: ([\w ,…]+))?", in_c):
+            path = root / file if "/" in file else root / "tests" / "device" / file
+            tests = path.read_text()
+            for name in filter(None, names.split(", ")):
+                assert name.rstrip("…") in tests, (file, name)
 
 
 def twin_of(cls: type[NumpyDevice], **members: Any) -> type[NumpyDevice]:

@@ -342,6 +342,24 @@ def test_shrink_that_fails(device: Plug) -> None:
     assert cls.state.counts["shrink"] == 2
 
 
+def test_a_run_of_stock_that_shrinks(capfd: pytest.CaptureFixture[str]) -> None:
+    """A run can be told to. A failure is logged: the run is done."""
+    host, cls = HOSTS["stock"], device_class(allocator=StreamAllocator)
+    skip_old_stock(host)
+    options = host.RunOptions()
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "gpu:0")
+    with registered(host, cls):
+        session = open_session(host, cls, chain())
+        for failing, count in (("", 1), ("shrink", 2), ("", 3)):
+            cls.state.failing = failing
+            np.testing.assert_array_equal(session.run(None, FEEDS, options)[0], EXPECTED)
+            assert cls.state.counts["shrink"] == count
+            assert ("OrtAllocator::Shrink" in capfd.readouterr().err) is bool(failing)
+        del session
+        gc.collect()
+    assert left_nothing(cls)
+
+
 def test_what_an_allocator_does_not_define_is_not_there(device: Plug) -> None:
     allocator = allocator_of(device(device_class()))
     assert allocator.Shrink == ffi.NULL and allocator.AllocOnStream == ffi.NULL
