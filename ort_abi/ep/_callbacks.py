@@ -146,12 +146,12 @@ def bridge_py_supported_devices(
     made: Factory = _objects.get(factory, "factory")
     cls, host = made.cls, call.host
     found = [device_of(host.api, devices[i]) for i in range(count)]
-    chosen = [_with_metadata(cls, item) for item in cls.get_supported_devices(tuple(found))]
+    chosen = [_offered(cls, item) for item in cls.get_supported_devices(tuple(found))]
     if len(chosen) > room:
         raise ValueError(f"get_supported_devices() gave {len(chosen)} devices, the host has room for {room}")
     try:
-        for index, (device, metadata) in enumerate(chosen):
-            out[index] = _create_ep_device(host, handle, device, metadata)
+        for index, (device, metadata, options) in enumerate(chosen):
+            out[index] = _create_ep_device(host, handle, device, metadata, options)
             used[0] = index + 1
             _add_memories(host, made, device, out[index])
         made.make_early(host)
@@ -163,24 +163,40 @@ def bridge_py_supported_devices(
         raise
 
 
-def _with_metadata(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str, str]]:
-    device, metadata = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
+def _offered(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str, str], dict[str, str]]:
+    """A device, its metadata and its options."""
+    given = item if isinstance(item, tuple) and len(item) in (2, 3) else (item,)
+    device, metadata, options = (*given, {}, {})[:3]
     if not isinstance(device, Device):
         raise TypeError(
             f"{cls.__qualname__}.get_supported_devices() must give Device objects, not {device!r}"
         )
-    return device, {str(key): str(value) for key, value in dict(metadata).items()}
+    return device, _texts(metadata), _texts(options)
 
 
-def _create_ep_device(host: CData, factory: CData, device: Device, metadata: dict[str, str]) -> CData:
-    pairs, out = ffi.new("OrtKeyValuePairs**"), ffi.new("OrtEpDevice**")
-    host.api.CreateKeyValuePairs(pairs)
+def _texts(items: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in dict(items).items()}
+
+
+def _key_values(api: CData, items: dict[str, str]) -> CData:
+    """*gives* an `OrtKeyValuePairs*` (caller releases with `ReleaseKeyValuePairs`)."""
+    pairs = ffi.new("OrtKeyValuePairs**")
+    api.CreateKeyValuePairs(pairs)
+    for key, value in items.items():
+        api.AddKeyValuePair(pairs[0], key.encode(), value.encode())
+    return pairs[0]
+
+
+def _create_ep_device(
+    host: CData, factory: CData, device: Device, metadata: dict[str, str], options: dict[str, str]
+) -> CData:
+    pairs = _key_values(host.api, metadata), _key_values(host.api, options)
+    out = ffi.new("OrtEpDevice**")
     try:
-        for key, value in metadata.items():
-            host.api.AddKeyValuePair(pairs[0], key.encode(), value.encode())
-        check(host.ep_api.CreateEpDevice(factory, device._handle, pairs[0], ffi.NULL, out), host.api)
+        check(host.ep_api.CreateEpDevice(factory, device._handle, *pairs, out), host.api)
     finally:
-        host.api.ReleaseKeyValuePairs(pairs[0])
+        for made in pairs:
+            host.api.ReleaseKeyValuePairs(made)
     return out[0]
 
 

@@ -205,8 +205,11 @@ class ExecutionProvider(OptionalSlots):
     @classmethod
     def get_supported_devices(
         cls, devices: Sequence[Device]
-    ) -> Iterable[Device | tuple[Device, Mapping[str, str]]]:
-        """Which of the host's devices the provider can use; each may come with metadata, as (device, {...}).
+    ) -> Iterable[
+        Device | tuple[Device, Mapping[str, str]] | tuple[Device, Mapping[str, str], Mapping[str, str]]
+    ]:
+        """Which of the host's devices the provider can use; each may come with metadata, as (device, {...}),
+        and with options that sessions on it start from, as (device, {...}, {...}).
 
         The default takes the first CPU (`OrtEpFactory::GetSupportedDevices`, API 22).
         """

@@ -187,6 +187,31 @@ def test_identity_and_metadata_reach_the_user(host: ModuleType) -> None:
         del device
 
 
+def test_devices_have_options_that_sessions_start_from(host: ModuleType) -> None:
+    seen = []
+
+    class Tuned(Mul):
+        name = "TunedExecutionProvider"
+
+        def __init__(self) -> None:
+            seen.append(dict(self.options))
+
+        @classmethod
+        def get_supported_devices(cls, devices: Any) -> Any:
+            cpus = [device for device in devices if device.type == "CPU"]
+            return [(device, {"speed": "high"}, {"level": 3, "mode": "fast"}) for device in cpus][:1]
+
+    with registered(host, Tuned):
+        (device,) = [device for device in host.get_ep_devices() if device.ep_name == Tuned.name]
+        assert device.ep_options == {"level": "3", "mode": "fast"}
+        assert device.ep_metadata["speed"] == "high"
+        del device
+        session = open_session(host, Tuned, mul_model(), options={"mode": "exact"})
+        del session
+        gc.collect()
+    assert seen == [{"level": "3", "mode": "exact"}]
+
+
 def test_run_hooks_are_called(host: ModuleType) -> None:
     skip_old_stock(host)
     calls: list[str] = []
