@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, TypeVar, cast
 
 from ort_abi._lib import CData
@@ -87,6 +88,7 @@ class Factory:
             self._release(pointer)
         self.memories.clear()
         early, self._early = self._early, {}
-        for made in early.values():
-            if made is not None:
-                made.close()
+        with ExitStack() as stack:  # goes on when one of them raises
+            for made in early.values():
+                if made is not None:
+                    stack.callback(made.close)

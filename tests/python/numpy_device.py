@@ -32,14 +32,20 @@ class State:
     def __init__(self) -> None:
         self.memory = VirtualMemory()
         self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self.failing = ""
         self.delay = 0.0
         self.given: Any = None
         """Returned by the callback `failing`, if it is not None, instead of raising."""
 
+    def count(self, name: str) -> None:
+        """Counts something, on any thread."""
+        with self._lock:
+            self.counts[name] += 1
+
     def called(self, name: str) -> Any:
         """Counts a call of a callback; fails it if asked to."""
-        self.counts[name] += 1
+        self.count(name)
         if name == self.failing and self.given is None:
             raise Boom(f"{name} broke here")
         return self.given if name == self.failing else None
@@ -58,7 +64,7 @@ class Allocator(ep.Allocator):
             self.host[block.ctypes.data] = block
             return block.ctypes.data
         if self.kind == "read_only":
-            self.state.counts["read_only"] += 1
+            self.state.count("read_only")
         return self.state.memory.alloc(size)
 
     def free(self, address: int) -> None:
@@ -99,19 +105,19 @@ class Transfer(ep.DataTransfer):
         return any(ours) and all(o or d.type == "CPU" for o, d in zip(ours, (source, target), strict=True))
 
     def copy_tensors(self, sources: Any, targets: Any, streams: Any) -> None:
-        self.state.counts["batches"] += 1
+        self.state.count("batches")
         super().copy_tensors(sources, targets, streams)
 
     def copy(self, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: ep.SyncStream | None) -> None:
         self.state.called("copy")
-        self.state.counts[f"{source.device.type} to {target.device.type}"] += 1
+        self.state.count(f"{source.device.type} to {target.device.type}")
         self.state.given_tensor = source  # type: ignore[attr-defined]
         from_, to = self._bytes(source), self._bytes(target)
         if stream is None:
             to[...] = from_
             return
         assert isinstance(stream, Stream)
-        self.state.counts["on stream"] += 1
+        self.state.count("on stream")
         taken = from_.copy() if source.device.is_host else from_
         stream.worker.add(lambda: np.copyto(to, taken))
 

@@ -213,27 +213,30 @@ def test_kernels_for_stocks_copies_of_the_providers_own(host: ModuleType) -> Non
     assert left_nothing(cls)
 
 
-def test_threads_share_a_session() -> None:
-    cls = device_class(stream_aware=True)
+@pytest.mark.parametrize("stream_aware", [False, True])
+def test_threads_share_a_session(host: ModuleType, stream_aware: bool) -> None:
+    cls = device_class(stream_aware=stream_aware)
     cls.state.delay = 0.001
     wrong: list[Any] = []
 
-    def work(session: Any, factor: int) -> None:
+    def work(session: Any, factor: float) -> None:
         for _ in range(5):
-            result = session.run(None, {"a": A * factor})[0]
-            if not np.array_equal(result, np.maximum(A * factor * W + A * factor, 0)):
+            result = session.run(None, {"a": np.float32(factor) * A})[0]
+            expected = 1 / (1 + np.exp(-(A * factor * W))) + W
+            if not np.allclose(result, expected, rtol=1e-5):
                 wrong.append(result)
 
-    with registered(OURS, cls):
-        session = open_session(OURS, cls, chain())
-        threads = [threading.Thread(target=work, args=(session, n)) for n in range(4)]
+    with registered(host, cls):
+        session = open_session(host, cls, split(), fallback=True)
+        threads = [threading.Thread(target=work, args=(session, n / 8)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        del session
+        del session, threads
         gc.collect()
-    assert not wrong and cls.state.counts["compute"] == 60
+    assert not wrong and cls.state.counts["compute"] == 2 * 40
+    assert (cls.state.counts["CPU to GPU"], cls.state.counts["GPU to CPU"]) == (1 + 2 * 40, 2 * 40)
     assert left_nothing(cls)
 
 

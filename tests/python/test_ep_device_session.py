@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 from collections.abc import Iterable, Mapping, Sequence
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ from ep_support import HOSTS, OLD_STOCK, mul_model, open_session, registered, ru
 from numpy_device import NAME, VENDOR_ID, NumpyDevice, device_class
 
 from ort_abi import ep, errors
-from ort_abi._lib import check, ffi
+from ort_abi._lib import api, check, ffi
+from ort_abi.ep._factory import Factory
 
 OURS = HOSTS["ours"]
 
@@ -320,6 +321,28 @@ def test_what_is_no_stream_of_a_session(host: ModuleType, given: Any) -> None:
         del session
         gc.collect()
     assert left_nothing(cls)
+
+
+# ---- hosts that cannot take a registration back ----
+
+
+def test_what_old_hosts_ask_for_is_made_early_and_once() -> None:
+    cls = device_class()
+    factory = Factory(cls)
+    infos = [*cls.memory_infos(None)]  # type: ignore[arg-type]
+    for info in infos:
+        factory.info_of(api, info)
+    factory.make_early(SimpleNamespace(version=30))
+    assert cls.state.counts["create_allocator"] == cls.state.counts["create_data_transfer"] == 0
+    factory.make_early(SimpleNamespace(version=29))
+    counts = cls.state.counts
+    assert (counts["create_allocator"], counts["create_data_transfer"]) == (2, 1)  # none for read-only memory
+    first, again = (factory.new_allocator(infos[0], {}) for _ in range(2))
+    assert first is not None and again is not first and counts["create_allocator"] == 3
+    cls.state.failing = "close allocator"
+    with pytest.raises(numpy_device.Boom):
+        factory.close()  # the other allocator, and the transfer, which nobody asked for
+    assert (counts["close allocator"], counts["close transfer"]) == (1, 1)
 
 
 # ---- two providers with streams ----
