@@ -101,8 +101,8 @@ static OrtStatus* open_library(const char* path, void** handle) {
                     reason != NULL ? reason : "no reason given");
 }
 
-/* *library_handle is dlopen's: the caller unloads the library with dlclose, after the last session that uses
- * its operators. */
+/* gives *library_handle, dlopen's (caller releases with dlclose, after the last session that uses the
+ * library's operators). */
 OrtStatus* ORT_API_CALL api_RegisterCustomOpsLibrary(OrtSessionOptions* options, const char* library_path,
                                                      void** library_handle) {
   REQUIRE_ARG(options);

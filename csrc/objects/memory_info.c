@@ -56,7 +56,8 @@ static bool mem_type_is_valid(OrtMemType type) {
   return type >= OrtMemTypeCPUInput && type <= OrtMemTypeDefault;
 }
 
-/* Knows the names that predate vendor ids; any other device needs CreateMemoryInfo_V2. */
+/* gives (caller releases with ReleaseMemoryInfo). Knows the names that predate vendor ids; any other device
+ * needs CreateMemoryInfo_V2. */
 OrtStatus* ORT_API_CALL api_CreateMemoryInfo(const char* name, OrtAllocatorType type, int id,
                                              OrtMemType mem_type, OrtMemoryInfo** out) {
   REQUIRE_ARG(name);
@@ -78,6 +79,7 @@ OrtStatus* ORT_API_CALL api_CreateMemoryInfo(const char* name, OrtAllocatorType 
   return create(name, type, mem_type, device, out);
 }
 
+/* gives (caller releases with ReleaseMemoryInfo). */
 OrtStatus* ORT_API_CALL api_CreateCpuMemoryInfo(OrtAllocatorType type, OrtMemType mem_type,
                                                 OrtMemoryInfo** out) {
   REQUIRE_ARG(out);
@@ -86,6 +88,7 @@ OrtStatus* ORT_API_CALL api_CreateCpuMemoryInfo(OrtAllocatorType type, OrtMemTyp
   return create(memory_info_cpu.name, type, mem_type, memory_info_cpu.device, out);
 }
 
+/* gives (caller releases with ReleaseMemoryInfo). copies `name`. */
 OrtStatus* ORT_API_CALL api_CreateMemoryInfo_V2(const char* name, OrtMemoryInfoDeviceType device_type,
                                                 uint32_t vendor_id, int32_t device_id,
                                                 OrtDeviceMemoryType mem_type, size_t alignment,
@@ -120,6 +123,7 @@ OrtStatus* ORT_API_CALL api_CompareMemoryInfo(const OrtMemoryInfo* info1, const 
   return NULL;
 }
 
+/* borrows: as long as the info. */
 OrtStatus* ORT_API_CALL api_MemoryInfoGetName(const OrtMemoryInfo* ptr, const char** out) {
   REQUIRE_ARG(ptr);
   REQUIRE_ARG(out);

@@ -147,7 +147,7 @@ OrtStatus* ORT_API_CALL api_GetDenotationFromTypeInfo(const OrtTypeInfo* type_in
   return NULL;
 }
 
-/* borrows; NULL when the type is no tensor. The same for the casts below. */
+/* borrows; NULL when the type is no tensor. */
 OrtStatus* ORT_API_CALL api_CastTypeInfoToTensorInfo(const OrtTypeInfo* type_info,
                                                      const OrtTensorTypeAndShapeInfo** out) {
   REQUIRE_ARG(type_info);
@@ -156,6 +156,7 @@ OrtStatus* ORT_API_CALL api_CastTypeInfoToTensorInfo(const OrtTypeInfo* type_inf
   return NULL;
 }
 
+/* borrows; NULL for another type. */
 OrtStatus* ORT_API_CALL api_CastTypeInfoToMapTypeInfo(const OrtTypeInfo* type_info,
                                                       const OrtMapTypeInfo** out) {
   REQUIRE_ARG(type_info);
@@ -164,6 +165,7 @@ OrtStatus* ORT_API_CALL api_CastTypeInfoToMapTypeInfo(const OrtTypeInfo* type_in
   return NULL;
 }
 
+/* borrows; NULL for another type. */
 OrtStatus* ORT_API_CALL api_CastTypeInfoToSequenceTypeInfo(const OrtTypeInfo* type_info,
                                                            const OrtSequenceTypeInfo** out) {
   REQUIRE_ARG(type_info);
@@ -172,6 +174,7 @@ OrtStatus* ORT_API_CALL api_CastTypeInfoToSequenceTypeInfo(const OrtTypeInfo* ty
   return NULL;
 }
 
+/* borrows; NULL for another type. */
 OrtStatus* ORT_API_CALL api_CastTypeInfoToOptionalTypeInfo(const OrtTypeInfo* type_info,
                                                            const OrtOptionalTypeInfo** out) {
   REQUIRE_ARG(type_info);
@@ -188,13 +191,14 @@ OrtStatus* ORT_API_CALL api_GetMapKeyType(const OrtMapTypeInfo* map_type_info,
   return NULL;
 }
 
-/* gives (caller releases with ReleaseTypeInfo). The same for the two below. */
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_GetMapValueType(const OrtMapTypeInfo* map_type_info, OrtTypeInfo** type_info) {
   REQUIRE_ARG(map_type_info);
   REQUIRE_ARG(type_info);
   return type_info_give(map_type_info->value, type_info);
 }
 
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_GetSequenceElementType(const OrtSequenceTypeInfo* sequence_type_info,
                                                    OrtTypeInfo** type_info) {
   REQUIRE_ARG(sequence_type_info);
@@ -202,6 +206,7 @@ OrtStatus* ORT_API_CALL api_GetSequenceElementType(const OrtSequenceTypeInfo* se
   return type_info_give(sequence_type_info->element, type_info);
 }
 
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_GetOptionalContainedTypeInfo(const OrtOptionalTypeInfo* optional_type_info,
                                                          OrtTypeInfo** out) {
   REQUIRE_ARG(optional_type_info);

@@ -340,6 +340,7 @@ OrtStatus* ORT_API_CALL api_GetTensorMutableData(OrtValue* value, void** out) {
   return NULL;
 }
 
+/* borrows: until the value is released. */
 OrtStatus* ORT_API_CALL api_GetTensorData(const OrtValue* value, const void** out) {
   REQUIRE_ARG(value);
   REQUIRE_ARG(out);

@@ -573,7 +573,8 @@ OrtStatus* ORT_API_CALL api_CreateArenaCfg(size_t max_mem, int arena_extend_stra
   return config_new(&config, out);
 }
 
-/* The same by keys, of which "arena_extend_strategy" has a name of its own here. */
+/* gives (caller releases with ReleaseArenaCfg): the same by keys, of which "arena_extend_strategy" has a name
+ * of its own here. */
 OrtStatus* ORT_API_CALL api_CreateArenaCfgV2(const char* const* arena_config_keys,
                                              const size_t* arena_config_values, size_t num_keys,
                                              OrtArenaCfg** out) {

@@ -180,12 +180,14 @@ const OrtEpDevice* env_cpu_device(OrtEnv* env) {
 
 /* ---- Slots ---- */
 
+/* gives (caller releases with ReleaseEnv). */
 OrtStatus* ORT_API_CALL api_CreateEnv(OrtLoggingLevel log_severity_level, const char* logid, OrtEnv** out) {
   REQUIRE_ARG(out);
   EnvSettings settings = {.severity = log_severity_level, .log_id = logid};
   return env_create(&settings, __func__, out);
 }
 
+/* gives (caller releases with ReleaseEnv). */
 OrtStatus* ORT_API_CALL api_CreateEnvWithCustomLogger(OrtLoggingFunction logging_function, void* logger_param,
                                                       OrtLoggingLevel log_severity_level, const char* logid,
                                                       OrtEnv** out) {
@@ -206,6 +208,7 @@ OrtStatus* ORT_API_CALL api_CreateEnvWithGlobalThreadPools(OrtLoggingLevel log_s
   return env_create(&settings, __func__, out);
 }
 
+/* gives (caller releases with ReleaseEnv). */
 OrtStatus* ORT_API_CALL api_CreateEnvWithCustomLoggerAndGlobalThreadPools(
     OrtLoggingFunction logging_function, void* logger_param, OrtLoggingLevel log_severity_level,
     const char* logid, const OrtThreadingOptions* tp_options, OrtEnv** out) {
@@ -216,6 +219,7 @@ OrtStatus* ORT_API_CALL api_CreateEnvWithCustomLoggerAndGlobalThreadPools(
   return env_create(&settings, __func__, out);
 }
 
+/* gives (caller releases with ReleaseEnv). */
 OrtStatus* ORT_API_CALL api_CreateEnvWithOptions(const OrtEnvCreationOptions* options, OrtEnv** out) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(out);

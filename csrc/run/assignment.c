@@ -55,6 +55,7 @@ OrtStatus* ORT_API_CALL api_Session_GetEpGraphAssignmentInfo(
   return NULL;
 }
 
+/* borrows: as long as the session. */
 OrtStatus* ORT_API_CALL api_EpAssignedSubgraph_GetEpName(const OrtEpAssignedSubgraph* ep_subgraph,
                                                          const char** out) {
   REQUIRE_ARG(ep_subgraph);
@@ -63,6 +64,7 @@ OrtStatus* ORT_API_CALL api_EpAssignedSubgraph_GetEpName(const OrtEpAssignedSubg
   return NULL;
 }
 
+/* borrows: as long as the session. */
 OrtStatus* ORT_API_CALL api_EpAssignedSubgraph_GetNodes(const OrtEpAssignedSubgraph* ep_subgraph,
                                                         const OrtEpAssignedNode* const** ep_nodes,
                                                         size_t* num_ep_nodes) {
@@ -74,6 +76,7 @@ OrtStatus* ORT_API_CALL api_EpAssignedSubgraph_GetNodes(const OrtEpAssignedSubgr
   return NULL;
 }
 
+/* borrows: as long as the session. */
 OrtStatus* ORT_API_CALL api_EpAssignedNode_GetName(const OrtEpAssignedNode* ep_node, const char** out) {
   REQUIRE_ARG(ep_node);
   REQUIRE_ARG(out);
@@ -81,6 +84,7 @@ OrtStatus* ORT_API_CALL api_EpAssignedNode_GetName(const OrtEpAssignedNode* ep_n
   return NULL;
 }
 
+/* borrows: as long as the session. */
 OrtStatus* ORT_API_CALL api_EpAssignedNode_GetDomain(const OrtEpAssignedNode* ep_node, const char** out) {
   REQUIRE_ARG(ep_node);
   REQUIRE_ARG(out);
@@ -88,6 +92,7 @@ OrtStatus* ORT_API_CALL api_EpAssignedNode_GetDomain(const OrtEpAssignedNode* ep
   return NULL;
 }
 
+/* borrows: as long as the session. */
 OrtStatus* ORT_API_CALL api_EpAssignedNode_GetOperatorType(const OrtEpAssignedNode* ep_node,
                                                            const char** out) {
   REQUIRE_ARG(ep_node);

@@ -138,6 +138,7 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetGPUComputeStream(const OrtKernelCon
   return NULL;
 }
 
+/* borrows: during the call; NULL: the kernel runs on no stream. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetSyncStream(const OrtKernelContext* context,
                                                         OrtSyncStream** out) {
   REQUIRE_ARG(context);
@@ -147,7 +148,7 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetSyncStream(const OrtKernelContext* 
 }
 
 /* Resources are what the streams of EPs built into stock ORT show to custom ops. A plugin's stream cannot
- * have any: *resource is NULL, as in stock. */
+ * have any to borrow: *resource is NULL, as in stock. */
 OrtStatus* ORT_API_CALL api_KernelContext_GetResource(const OrtKernelContext* context, int resource_version,
                                                       int resource_id, void** resource) {
   REQUIRE_ARG(context);

@@ -63,7 +63,7 @@ static OrtStatus* give_name(const OrtSession* session, ValueList list, size_t in
   return NULL;
 }
 
-/* The next three give (caller releases with ReleaseTypeInfo). */
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_SessionGetInputTypeInfo(const OrtSession* session, size_t index,
                                                     OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
@@ -71,6 +71,7 @@ OrtStatus* ORT_API_CALL api_SessionGetInputTypeInfo(const OrtSession* session, s
   return give_type(session, INPUTS, index, "SessionGetInputTypeInfo", type_info);
 }
 
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_SessionGetOutputTypeInfo(const OrtSession* session, size_t index,
                                                      OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
@@ -78,6 +79,7 @@ OrtStatus* ORT_API_CALL api_SessionGetOutputTypeInfo(const OrtSession* session, 
   return give_type(session, OUTPUTS, index, "SessionGetOutputTypeInfo", type_info);
 }
 
+/* gives (caller releases with ReleaseTypeInfo). */
 OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerTypeInfo(const OrtSession* session, size_t index,
                                                                      OrtTypeInfo** type_info) {
   REQUIRE_ARG(session);
@@ -86,7 +88,7 @@ OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerTypeInfo(const OrtSe
                    type_info);
 }
 
-/* The next three give (caller releases with AllocatorFree of `allocator`). */
+/* gives (caller releases with AllocatorFree of `allocator`). */
 OrtStatus* ORT_API_CALL api_SessionGetInputName(const OrtSession* session, size_t index,
                                                 OrtAllocator* allocator, char** value) {
   REQUIRE_ARG(session);
@@ -95,6 +97,7 @@ OrtStatus* ORT_API_CALL api_SessionGetInputName(const OrtSession* session, size_
   return give_name(session, INPUTS, index, "SessionGetInputName", allocator, value);
 }
 
+/* gives (caller releases with AllocatorFree of `allocator`). */
 OrtStatus* ORT_API_CALL api_SessionGetOutputName(const OrtSession* session, size_t index,
                                                  OrtAllocator* allocator, char** value) {
   REQUIRE_ARG(session);
@@ -103,6 +106,7 @@ OrtStatus* ORT_API_CALL api_SessionGetOutputName(const OrtSession* session, size
   return give_name(session, OUTPUTS, index, "SessionGetOutputName", allocator, value);
 }
 
+/* gives (caller releases with AllocatorFree of `allocator`). */
 OrtStatus* ORT_API_CALL api_SessionGetOverridableInitializerName(const OrtSession* session, size_t index,
                                                                  OrtAllocator* allocator, char** value) {
   REQUIRE_ARG(session);
@@ -143,6 +147,7 @@ OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForInputs(const OrtSession* sess
   return NULL;
 }
 
+/* borrows. Where the unit that makes an output leaves it. */
 OrtStatus* ORT_API_CALL api_SessionGetMemoryInfoForOutputs(const OrtSession* session,
                                                            const OrtMemoryInfo** outputs_memory_info,
                                                            size_t num_outputs) {

@@ -97,3 +97,20 @@ def test_includes_go_from_later_folders_to_earlier_ones() -> None:
             if not include.startswith(f"{folder}/") and include not in allowed:
                 wrong.append(f"{path}: {include}")
     assert wrong == []
+
+
+def test_slots_that_hand_out_memory_say_whose_it_is() -> None:
+    """With one of the six words, in front of the function or for the whole file."""
+    slot = r"((?:/\*(?:(?!\*/).)*\*/\n)?)^[A-Za-z_][^\n;{}]*?\bapi_(\w+)\(([^{};]*)\) \{"
+    pointer = r"(?:Ort\w+|ORTCHAR_T|char|void)\*(?:\*+| const\*\*) *\w+"
+    silent, found = [], 0
+    for path in sources(".c"):
+        text = path.read_text(encoding="utf-8")
+        head = text[: text.find("*/")]
+        for comment, name, parameters in re.findall(slot, text, re.MULTILINE | re.DOTALL):
+            if re.search(pointer, parameters) and not name.startswith("Release"):
+                found += 1
+                if not re.search(r"\b(borrow|cop(y|ie)|take|give|keep|release)", f"{comment} {head}"):
+                    silent.append(f"{path}: {name}")
+    assert found > 150
+    assert silent == []
