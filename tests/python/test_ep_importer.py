@@ -115,6 +115,16 @@ class Imports(FuseAll):
         return Stream()
 
     @classmethod
+    def init_graphics_interop(cls, device: ep.Device, config: ep.GraphicsInterop) -> None:
+        cls.made.append((device.type, config))
+        if config.api == "d3d12":
+            raise Boom("it broke here")
+
+    @classmethod
+    def deinit_graphics_interop(cls, device: ep.Device) -> None:
+        cls.made.append(device.type)
+
+    @classmethod
     def create_resource_importer(cls, device: ep.Device) -> Any:
         made = cls.importer()
         cls.made.append((device.type, made))
@@ -145,6 +155,7 @@ class Calls:
 
     def __init__(self, table: Any, importer: Any, api: Any) -> None:
         self.table, self.importer, self.api = table, importer, api
+        self.device: Any = None
 
     def ok(self, status: Any) -> None:
         assert status == ffi.NULL, self.error(status)
@@ -219,7 +230,7 @@ def stock_calls() -> Iterator[Calls]:
         (device,) = [item for item in found if ffi.string(api.EpDevice_EpName(item)) == name]
         out = ffi.new("OrtExternalResourceImporter**")
         calls.ok(calls.table.CreateExternalResourceImporterForDevice(device, out))
-        calls.importer = out[0]
+        calls.importer, calls.device = out[0], device
         yield calls
         calls.table.ReleaseExternalResourceImporter(out[0])
         calls.ok(api.UnregisterExecutionProviderLibrary(env[0], name))
@@ -298,6 +309,21 @@ def test_stock_imports_too(numbers: int) -> None:
         assert "Boom: it broke here" in calls.error(calls.semaphore(3)[0])
         Importer.fails = ""
     assert importer.calls[-1] == ("close",)
+
+
+@pytest.mark.skipif(OLD_STOCK, reason="its library lies elsewhere")
+def test_stock_prepares_graphics() -> None:
+    config = ffi.new("OrtGraphicsInteropConfig*")
+    config.version, config.graphics_api = 25, 2
+    with stock_calls() as calls:
+        Imports.made.clear()
+        table, device = calls.table, calls.device
+        calls.ok(table.InitGraphicsInteropForEpDevice(device, config))
+        calls.ok(table.DeinitGraphicsInteropForEpDevice(device))
+        assert Imports.made == [("CPU", ep.GraphicsInterop("vulkan", 0, {})), "CPU"]
+        config.graphics_api = 1
+        text = calls.error(table.InitGraphicsInteropForEpDevice(device, config))
+        assert f"OrtEpFactory::InitGraphicsInterop: {__name__}.Boom: it broke here" in text
 
 
 @pytest.mark.parametrize(
