@@ -653,6 +653,27 @@ def test_random_bodies_give_what_they_gave(cls: type[ChannelsLast], seed: int) -
         np.testing.assert_allclose(output, known, rtol=1e-5, atol=1e-5)
 
 
+class FuseAll(FuseChannelsLast):
+    """Fuses an If with its branches, too."""
+
+    name = "FuseAllChannelsLastExecutionProvider"
+
+    def claims(self, graph: Any) -> Any:
+        return [graph.nodes]
+
+
+def test_an_if_that_is_fused_has_converted_branches() -> None:
+    then = branch("then", conv("a", "t", "v", "inner"), out="t")
+    other = branch("else", node("Neg", ["a"], ["e"]), out="e")
+    nodes = [conv(), node("If", ["c"], ["y"], then_branch=then, else_branch=other)]
+    constants = {"v": RANDOM.integers(-2, 3, (3, 3, 1, 1)).astype(np.float32)}
+    for taken in (True, False):
+        condition = np.array(taken)
+        found = check(ort_abi, model(nodes, constants, inputs={"c": condition}), FuseAll, c=condition)
+        assert found == {"Transpose": 2, "nhwc Conv": 1, "If": 1}
+        assert graph_after("then", FuseAll) == {"Transpose": 2, "nhwc Conv": 1}
+
+
 # ---- fused nodes ----
 
 
