@@ -507,7 +507,7 @@ static bool fits(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* 
     bool has_ones_only = rank < perm->rank;
     for (size_t k = 0; k < rank && has_ones_only; k++)
       has_ones_only = has_rank(value) && value->type->tensor->dims[k] == 1;
-    if (!rule_broadcasts(rule) || (!has_ones_only && !turns_as_constant(value, perm))) return false;
+    if (!has_ones_only && !turns_as_constant(value, perm)) return false;
   }
   return true;
 }
@@ -621,50 +621,50 @@ static OrtStatus* append_node(Rewrite* rewrite, OrtNode* node) {
   return append(rewrite, node);
 }
 
-/* True if who makes `source` can make `value` instead, which is the same. */
-static bool can_rename(const Rewrite* rewrite, const OrtValueInfo* source) {
+/* True if who makes `source` can make the output of `node` instead, which reads it and changes nothing. Not
+ * after that was done for another node: the list of consumers is that of before. */
+static bool can_rename(const Rewrite* rewrite, const OrtValueInfo* source, const OrtNode* node) {
+  bool is_listed = false;
   for (size_t i = 0; i < source->consumer_count; i++) {
     if (source->consumers[i].input_index < 0) return false;
+    is_listed = is_listed || source->consumers[i].node == node;
   }
-  return source->producer != NULL && !source->is_graph_output &&
+  return is_listed && source->producer != NULL && !source->is_graph_output &&
          wanted_of(rewrite, source->producer) != NODE_LAYOUT_FIXED;
 }
 
-/* Has who reads `from` read `to`, but for subgraphs. */
+static bool is_unread(const OrtValueInfo* value) {
+  return value == NULL || (value->consumer_count == 0 && !value->is_graph_output);
+}
+
+/* Has who reads `from` read `to`. */
 static void redirect(const OrtValueInfo* from, OrtValueInfo* to) {
   for (size_t i = 0; i < from->consumer_count; i++) {
     const ValueConsumer* consumer = &from->consumers[i];
-    if (consumer->input_index >= 0) consumer->node->inputs[consumer->input_index] = to;
+    consumer->node->inputs[consumer->input_index] = to;
   }
 }
 
-/* A Transpose that changes nothing: nobody reads it after that, or it becomes an Identity. */
+/* A Transpose that changes nothing, and is there for somebody who needs its output under that name: who makes
+ * its input makes that instead, or it becomes an Identity. */
 static OrtStatus* bypass(const Rewrite* rewrite, OrtNode* node) {
   OrtValueInfo *source = node->inputs[0], *value = node->outputs[0];
-  bool is_named = value->is_graph_output;
-  for (size_t i = 0; i < value->consumer_count; i++)
-    is_named = is_named || value->consumers[i].input_index < 0;
-  if (is_named && can_rename(rewrite, source)) {
-    OrtNode* producer = source->producer;
+  OrtNode* producer = source->producer;
+  if (is_unread(value)) return NULL;
+  if (can_rename(rewrite, source, node)) {
     producer->outputs[source->producer_output] = value;
     value->producer = producer;
     value->producer_output = source->producer_output;
     source->producer = NULL;
-    redirect(source, value);
     node->outputs[0] = NULL;
+    redirect(source, value);
     return NULL;
   }
-  redirect(value, source);
-  if (!is_named) return NULL;
   node->op_type = arena_str(rewrite->arena, "Identity", strlen("Identity"));
   if (node->op_type == NULL) return status_no_memory();
   node->attribute_count = 0;
   node->since_version = newest_version(rewrite, "", "Identity", node->since_version);
   return NULL;
-}
-
-static bool is_unread(const OrtValueInfo* value) {
-  return value == NULL || (value->consumer_count == 0 && !value->is_graph_output);
 }
 
 /* The graph's initializers and the new constants, but for those that nobody reads any more. `was_unread` by

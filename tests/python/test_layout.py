@@ -337,6 +337,19 @@ def test_transposes_move_through(case: str) -> None:
     assert found == {"Transpose": 2, "nhwc Conv": 1, **others}
 
 
+def test_axes_of_a_slice_have_the_type_of_its_starts() -> None:
+    dtypes = []
+
+    class Look(ChannelsLast):
+        def get_capability(self, graph: Any) -> Any:
+            dtypes.extend(each.inputs[3].dtype for each in graph.nodes if len(each.inputs) > 3)
+            return super().get_capability(graph)
+
+    nodes, constants, opset = MOVES["Slice of int32"]
+    check(ort_abi, model([conv(), *nodes], constants, opset), Look)
+    assert dtypes == [np.int32]
+
+
 # The same, but they stay where they are.
 STAYS: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Softmax-11 of space": (one("Softmax", axis=2), {}, 12),
@@ -460,6 +473,13 @@ def test_an_input_is_transposed_if_that_saves_more() -> None:
     constants = {"v": np.ones((1, 3, 2, 2), np.float32)}
     found = check(ort_abi, model(nodes, constants, inputs={"i": i}), i=i)
     assert found == {"Transpose": 3, "nhwc Conv": 2, "Add": 1}
+
+
+def test_an_input_that_is_read_twice_counts_once() -> None:
+    i = np.ones((1, 3, 4, 3), np.float32)
+    nodes = [conv(), node("Max", ["a", "i", "i"], ["b"]), conv("b", "y", "v", "two")]
+    found = check(ort_abi, model(nodes, {"v": np.ones((1, 3, 2, 2), np.float32)}, inputs={"i": i}), i=i)
+    assert found == {"Transpose": 3, "nhwc Conv": 2, "Max": 1}
 
 
 def test_an_input_is_not_transposed_for_nothing() -> None:
