@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy_device
 import pytest
+from c_host import c_host
 from device_support import (
     EXPECTED,
     FEEDS,
@@ -24,7 +25,7 @@ from device_support import (
     unreported,
 )
 from ep_support import HOSTS, OLD_STOCK, open_session, registered, run_once, skip_old_stock
-from numpy_device import NAME, NumpyDevice, StreamAllocator, device_class
+from numpy_device import NAME, VENDOR_ID, NumpyDevice, StreamAllocator, device_class
 
 import ort_abi
 from ort_abi import OrtValue, env, ep, errors
@@ -148,6 +149,47 @@ def test_sync_that_fails(device: Plug) -> None:
         session.run(None, {"a": a})
     cls.state.failing = ""
     np.testing.assert_array_equal(session.run(None, {"a": a})[0], EXPECTED)
+
+
+def test_sync_that_fails_in_stock() -> None:
+    """Where the caller asks for it."""
+    host, cls = HOSTS["stock"], device_class()
+    skip_old_stock(host)
+
+    def work() -> None:
+        session = open_session(host, cls, chain())
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("a", host.OrtValue.ortvalue_from_numpy(A, "gpu", 0, VENDOR_ID))
+        binding.bind_output("y")
+        cls.state.failing = "sync"
+        with pytest.raises(RuntimeError, match=r"OrtEp::Sync.*sync broke here"):
+            binding.synchronize_inputs()
+        cls.state.failing = ""
+        binding.synchronize_inputs()
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], EXPECTED)
+
+    with registered(host, cls):
+        work()
+        gc.collect()
+    assert left_nothing(cls)
+
+
+def test_statistics_in_both_hosts(host: ModuleType) -> None:
+    cls = device_class()
+    with c_host(host) as c:
+        c.register(cls)
+        allocator = c.shared_allocator(c.memory(cls))
+        ask = c.api.AllocatorGetStats
+        cls.state.failing = "stats"
+        with pytest.raises(errors.RuntimeException, match=r"OrtAllocator::GetStats.*stats broke here"):
+            c.made("OrtKeyValuePairs*", ask, allocator)
+        cls.state.failing = ""
+        pairs = c.made("OrtKeyValuePairs*", ask, allocator)
+        assert ffi.string(c.api.GetKeyValue(pairs, b"InUse")) == b"0"
+        c.api.ReleaseKeyValuePairs(pairs)
+        c.unregister(cls)
+    assert left_nothing(cls)
 
 
 def test_statistics_that_fail(device: Plug) -> None:
