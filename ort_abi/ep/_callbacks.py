@@ -25,7 +25,7 @@ from ort_abi.ep import _objects
 from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
 from ort_abi.ep._custom_ops import add_custom_ops
-from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream
+from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream, plain_call
 from ort_abi.ep._ep_context import Compiled, create_context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
@@ -547,20 +547,20 @@ def _run_options(call: CData, pointer: CData) -> Iterator[RunOptions]:
 def bridge_py_run_start(call: CData, number: int, options: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     with _run_options(call, options) as run_options:
-        ep.on_run_start(run_options)
+        plain_call(ep.on_run_start, run_options)
 
 
 @callback
 def bridge_py_run_end(call: CData, number: int, options: CData, sync_stream: int) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     with _run_options(call, options) as run_options:
-        ep.on_run_end(run_options, bool(sync_stream))
+        plain_call(ep.on_run_end, run_options, bool(sync_stream))
 
 
 @callback
 def bridge_py_set_dynamic_options(call: CData, number: int, keys: CData, values: CData, count: int) -> None:
     options = {text_of(keys[i]): text_of(values[i]) for i in range(count)}
-    _objects.get(number, "provider").set_dynamic_options(options)
+    plain_call(_objects.get(number, "provider").set_dynamic_options, options)
 
 
 @callback
@@ -574,7 +574,7 @@ def bridge_py_should_convert(call: CData, number: int, domain: CData, op_type: C
 
 @callback
 def bridge_py_session_ready(call: CData, number: int) -> None:
-    _objects.get(number, "provider").on_session_ready()
+    plain_call(_objects.get(number, "provider").on_session_ready)
 
 
 # ---- end of life ----
@@ -599,7 +599,7 @@ def _release(number: int) -> None:
     item = _objects.remove(number)
     try:
         if isinstance(item, _CLOSABLE):
-            item.close()
+            plain_call(item.close)
     finally:  # what it raises is no reason to keep the rest
         release_shared(number)
         if isinstance(item, ExecutionProvider):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ort_abi._lib import CData
-from ort_abi.ep._device import MemoryInfo, SyncStream
+from ort_abi.ep._device import MemoryInfo, SyncStream, plain_call
 
 __all__ = ["ExternalMemory", "ExternalSemaphore", "Imported", "ResourceImporter"]
 
@@ -95,6 +95,6 @@ class Imported:
     def close(self) -> None:
         """Gives it back to the provider."""
         if self.size is None:
-            self.importer.release_semaphore(self.item)
+            plain_call(self.importer.release_semaphore, self.item)
         else:
-            self.importer.release_memory(self.item)
+            plain_call(self.importer.release_memory, self.item)

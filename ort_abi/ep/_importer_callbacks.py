@@ -7,6 +7,7 @@ from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import callback, device_of
+from ort_abi.ep._device import plain_call
 from ort_abi.ep._factory import Factory, checked
 from ort_abi.ep._importer import ExternalMemory, ExternalSemaphore, Imported, ResourceImporter
 from ort_abi.ep._slots import word_of
@@ -41,7 +42,7 @@ def bridge_py_can_import(call: CData, number: int, what: CData, yes: CData) -> N
     importer: ResourceImporter = _objects.get(number, "importer")
     described = _described(what)
     ask = importer.can_import_semaphore if what.is_semaphore else importer.can_import_memory
-    yes[0] = bool(ask(described.type))
+    yes[0] = bool(plain_call(ask, described.type))
 
 
 @callback
@@ -85,4 +86,4 @@ def bridge_py_semaphore(call: CData, number: int, stream: int, value: int, is_si
     on = _objects.get(stream, "stream") if stream else None
     importer = semaphore.importer
     use = importer.signal_semaphore if is_signal else importer.wait_semaphore
-    use(semaphore.item, on, value)
+    plain_call(use, semaphore.item, on, value)

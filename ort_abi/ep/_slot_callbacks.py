@@ -9,6 +9,7 @@ from typing import Any
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import HOST_SHIFT, callback, config_of, device_of, key_values_of, text_of
+from ort_abi.ep._device import plain_call
 from ort_abi.ep._profiler import HostEvent, Profiler, add_events
 from ort_abi.ep._provider import ExecutionProvider
 from ort_abi.ep._shape_inference import infer_shapes
@@ -46,11 +47,11 @@ def _word(kind: str, name: str) -> Callable[[ExecutionProvider, int], int]:
 
 
 _ANSWERS: dict[int, Callable[[ExecutionProvider, int], Any]] = {
-    lib.BRIDGE_ASK_CAPTURE_ENABLED: lambda ep, _: bool(ep.is_graph_capture_enabled()),
-    lib.BRIDGE_ASK_IS_CAPTURED: lambda ep, graph: bool(ep.is_graph_captured(graph)),
-    lib.BRIDGE_ASK_REPLAY: lambda ep, graph: ep.replay_graph(graph),
+    lib.BRIDGE_ASK_CAPTURE_ENABLED: lambda ep, _: bool(plain_call(ep.is_graph_capture_enabled)),
+    lib.BRIDGE_ASK_IS_CAPTURED: lambda ep, graph: bool(plain_call(ep.is_graph_captured, graph)),
+    lib.BRIDGE_ASK_REPLAY: lambda ep, graph: plain_call(ep.replay_graph, graph),
     lib.BRIDGE_ASK_CAPTURE_POLICY: _word("policy", "get_graph_capture_node_assignment_policy"),
-    lib.BRIDGE_ASK_RELEASE_GRAPH: lambda ep, graph: ep.release_captured_graph(graph),
+    lib.BRIDGE_ASK_RELEASE_GRAPH: lambda ep, graph: plain_call(ep.release_captured_graph, graph),
     lib.BRIDGE_ASK_RESOURCE: lambda ep, _: _resource(ep),
     lib.BRIDGE_ASK_WEIGHTLESS: _word("weightless", "get_weightless_support"),
 }
@@ -134,13 +135,12 @@ def bridge_py_init_graphics(call: CData, factory: int, device: CData, config: CD
     cls = _class(factory)
     where = device_of(call.host.api, call.host.api.EpDevice_Device(device))
     if config == ffi.NULL:
-        cls.deinit_graphics_interop(where)
+        plain_call(cls.deinit_graphics_interop, where)
         return
     queue = int(ffi.cast("uintptr_t", config.command_queue))
     options = key_values_of(call.host.api, config.additional_options)
-    cls.init_graphics_interop(
-        where, GraphicsInterop(word_of("graphics", config.graphics_api), queue, options)
-    )
+    interop = GraphicsInterop(word_of("graphics", config.graphics_api), queue, options)
+    plain_call(cls.init_graphics_interop, where, interop)
 
 
 @callback
@@ -181,12 +181,12 @@ def bridge_py_create_profiler(call: CData, number: int, out: CData, features: CD
 
 @callback
 def bridge_py_start_profiling(call: CData, number: int, offset_ns: int) -> None:
-    _objects.get(number, "profiler").start_profiling(offset_ns)
+    plain_call(_objects.get(number, "profiler").start_profiling, offset_ns)
 
 
 @callback
 def bridge_py_start_event(call: CData, number: int, event_id: int) -> None:
-    _objects.get(number, "profiler").start_event(event_id)
+    plain_call(_objects.get(number, "profiler").start_event, event_id)
 
 
 @callback
@@ -194,7 +194,7 @@ def bridge_py_stop_event(call: CData, number: int, event_id: int, pointer: CData
     profiler: Profiler = _objects.get(number, "profiler")
     event = HostEvent(call.host, pointer)
     try:
-        profiler.stop_event(event_id, event)
+        plain_call(profiler.stop_event, event_id, event)
     finally:
         event._close()
 

@@ -385,6 +385,29 @@ def test_what_the_others_raise_is_counted(numbers: int, capfd: pytest.CaptureFix
         assert f"ImportsExecutionProvider: {slot}: {__name__}.Boom: it broke here" in printed
 
 
+async def coroutine(*_: Any) -> None:
+    """What an author may write by mistake."""
+
+
+def test_a_coroutine_is_a_failure(numbers: int, capfd: pytest.CaptureFixture[str]) -> None:
+    names = ["can_import_memory", "can_import_semaphore", "wait_semaphore", "signal_semaphore"]
+    members = dict.fromkeys([*names, "release_memory", "release_semaphore"], coroutine)
+    cls = type("Coroutines", (Imports,), {"importer": type("Wrong", (Importer,), members)})
+    before = ep.unreported_errors()
+    with struct_calls(cls) as calls:
+        table, importer = calls.table, calls.importer
+        assert not table.CanImportMemory(importer, FD)
+        assert not table.CanImportSemaphore(importer, TIMELINE_FD)
+        _, memory = calls.memory(numbers)
+        _, semaphore = calls.semaphore(1)
+        for use in (table.WaitSemaphore, table.SignalSemaphore):
+            assert "must be a plain function" in calls.error(use(importer, semaphore, ffi.NULL, 1))
+        memory.Release(memory)
+        semaphore.Release(semaphore)
+    assert ep.unreported_errors() - before == 4
+    assert capfd.readouterr().err.count("must be a plain function") >= 4
+
+
 def raises() -> Any:
     raise Boom("it broke here")
 

@@ -258,6 +258,21 @@ def test_what_a_profiler_raises_is_logged_and_the_session_runs(
     assert ep.live_objects() == objects
 
 
+async def coroutine(*_: Any) -> None:
+    """What an author may write by mistake."""
+
+
+@pytest.mark.parametrize("method", ["start_profiling", "start_event", "stop_event", "close"])
+def test_a_coroutine_is_a_failure(
+    profiled_host: ModuleType, method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Failing(Profiled):
+        name, profiler = "FailingExecutionProvider", type("Failing", (ep.Profiler,), {method: coroutine})
+
+    assert profile(profiled_host, Failing, tmp_path)
+    assert "must be a plain function, not one that gives a coroutine" in capfd.readouterr().err
+
+
 BAD_EVENTS: dict[str, tuple[Any, str]] = {
     "no event": (3, "end_profiling() must give ProfilingEvent objects, not 3"),
     "no category": (

@@ -474,3 +474,38 @@ def test_graphics_interop_errors() -> None:
     with open_ep(provider(**members)) as opened:
         for slot, text in zip(("Init", "Deinit"), opened.graphics(1, 0, {}), strict=True):
             assert f"OrtEpFactory::{slot}GraphicsInterop: {__name__}.Boom: it broke here" in text
+
+
+# ---- methods that have not run ----
+
+
+async def coroutine(*_: Any) -> None:
+    """What an author may write by mistake."""
+
+
+@pytest.mark.parametrize(
+    ("method", "slot", "arguments"),
+    [
+        ("on_run_start", "OnRunStart", (ffi.NULL,)),
+        ("on_run_end", "OnRunEnd", (ffi.NULL, False)),
+        ("set_dynamic_options", "SetDynamicOptions", (ffi.NULL, ffi.NULL, 0)),
+        ("on_session_ready", "OnSessionInitializationEnd", ()),
+        ("replay_graph", "ReplayGraph", (0,)),
+        ("release_captured_graph", "ReleaseCapturedGraph", (0,)),
+        ("sync", "Sync", ()),
+    ],
+)
+def test_a_coroutine_is_an_error(method: str, slot: str, arguments: Any) -> None:
+    with open_ep(provider(**{method: coroutine})) as opened:
+        text = message(getattr(opened.ep, slot)(opened.ep, *arguments))
+    assert f"OrtEp::{slot}: TypeError: " in text and "must be a plain function" in text
+
+
+def test_a_coroutine_is_no_yes(capfd: pytest.CaptureFixture[str]) -> None:
+    before = ep.unreported_errors()
+    members = {"is_graph_capture_enabled": coroutine, "is_graph_captured": coroutine, "close": coroutine}
+    with open_ep(provider(**members)) as opened:
+        assert not opened.ep.IsGraphCaptureEnabled(opened.ep)
+        assert not opened.ep.IsGraphCaptured(opened.ep, 0)
+    assert ep.unreported_errors() - before == 3
+    assert capfd.readouterr().err.count("must be a plain function") >= 3
