@@ -43,6 +43,7 @@ struct OrtValueInfo {
   /* For run/: the value's place in the session's plan; -1 if none. */
   int64_t slot;
   struct DeviceCopy* copies; /* of the initializer, in the memories of devices */
+  bool is_read_on_host;      /* of a constant: a run reads it as it is */
 };
 
 struct OrtOpAttr {

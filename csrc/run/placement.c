@@ -193,7 +193,7 @@ static OrtStatus* upload(OrtSession* session, OrtValueInfo* weight, int32_t plac
     return ep_failure(status, "EP '%s': initializer '%s' could not be put into memory '%s'", place->ep->name,
                       weight->name, place->memory->name);
   }
-  *copy = (DeviceCopy){place_index, value, weight->copies, session->device_copies};
+  *copy = (DeviceCopy){place_index, weight, value, weight->copies, session->device_copies};
   weight->copies = session->device_copies = copy;
   return NULL;
 }
@@ -211,15 +211,33 @@ static OrtStatus* upload_of_plan(OrtSession* session, Plan* plan) {
   for (size_t i = 0; i < plan->slot_count; i++) {
     Slot* slot = &plan->slots[i];
     if (slot->kind != SLOT_CONSTANT || slot->place == 0) continue;
+    OrtValueInfo* weight = value_root(slot->value); /* one copy, also for what subgraphs capture */
     /* Nothing is left of one that its kernels packed. */
-    bool is_there = slot->value->initializer->kind != ONNX_TYPE_UNKNOWN;
-    if (is_there) TRY(upload(session, slot->value, slot->place));
-    slot->constant = value_retain(constant_at(slot->value, is_there ? slot->place : 0));
+    bool is_there = weight->initializer->kind != ONNX_TYPE_UNKNOWN;
+    if (is_there) TRY(upload(session, weight, slot->place));
+    slot->constant = value_retain(constant_at(weight, is_there ? slot->place : 0));
   }
   return NULL;
 }
 
+static void mark_read(const Plan* plan, int32_t slot) {
+  if (slot < 0 || plan->slots[slot].kind != SLOT_CONSTANT || plan->slots[slot].place != 0) return;
+  value_root(plan->slots[slot].value)->is_read_on_host = true;
+}
+
+static void mark_read_by_plan(const Plan* plan) {
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    for (size_t k = 0; k < step->read_count; k++) mark_read(plan, step->inputs[k]);
+  }
+  for (size_t i = 0; i < plan->output_count; i++) mark_read(plan, plan->outputs[i].slot);
+}
+
 OrtStatus* upload_constants(OrtSession* session) {
   for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) TRY(upload_of_plan(session, plan));
+  for (const Plan* plan = &session->plan; plan != NULL; plan = plan->next) mark_read_by_plan(plan);
+  for (const DeviceCopy* copy = session->device_copies; copy != NULL; copy = copy->next_of_session) {
+    if (!copy->weight->is_read_on_host) value_clear(copy->weight->initializer);
+  }
   return NULL;
 }

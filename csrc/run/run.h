@@ -134,13 +134,15 @@ int32_t place_wanted(const Unit* unit, size_t index, bool is_output, const OrtVa
 /* An initializer in a device's memory, once a session: what kernels see, pack and read. */
 typedef struct DeviceCopy {
   int32_t place;
+  OrtValueInfo* weight;
   OrtValue* value; /* owned */
   struct DeviceCopy *next_of_value, *next_of_session;
 } DeviceCopy;
 /* The initializer of `weight` at a place; NULL: it was not put there. borrows: as long as the session. */
 OrtValue* constant_at(const OrtValueInfo* weight, int32_t place);
-/* Put initializers where a kernel that is to be created, and where all EPs read them. */
+/* Puts initializers where a kernel that is to be created reads them. */
 OrtStatus* upload_constants_of(OrtSession* session, const Unit* unit);
+/* Puts initializers where the plans read them, and releases those of the host that none reads there. */
 OrtStatus* upload_constants(OrtSession* session);
 
 /* ---- custom_kernel.c: operators of custom op domains ---- */

@@ -220,6 +220,7 @@ static OrtStatus* ORT_API_CALL copy_tensors(OrtDataTransferImpl* this_, const Or
     if (is_upload == is_device_address(source))
       return api->CreateStatus(ORT_EP_FAIL, EP_NAME ": a copy that leads nowhere");
     *(is_upload ? &control.copies_to_device : &control.copies_to_host) += 1;
+    if (is_upload) control.last_uploaded = source;
     memcpy(is_upload ? flip(target) : target, is_upload ? source : flip(source), size);
   }
   return NULL;

@@ -11,6 +11,7 @@ typedef struct KernelsControl {
   _Atomic uint64_t in_place;    /* kernels whose output took over the input's memory */
   _Atomic uint64_t second_hand; /* outputs in memory that another EP used since it was allocated */
   _Atomic uint64_t waits_on_host, waits_on_device, stream_allocations, syncs, flushes;
+  const void* _Atomic last_uploaded; /* where the host had it */
   _Atomic int64_t live_blocks, live_notifications;
 } KernelsControl;
 

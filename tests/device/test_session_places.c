@@ -1,8 +1,23 @@
 /* Where an EP with kernels keeps values: what its kernel definitions say, and which memory is its own. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "kernels_control.h"
 #include "sessions.h"
 
 static KernelsControl* control;
+
+/* AddressSanitizer knows what is freed; without it nobody does. */
+static bool is_released(const void* address, bool expected) {
+#ifdef __SANITIZE_ADDRESS__
+  (void)expected;
+  return __asan_address_is_poisoned(address) != 0;
+#else
+  (void)address;
+  return expected;
+#endif
+}
 
 static const OrtEpDevice* plug_kernels(const char* name) {
   const OrtEpDevice* const* all = NULL;
@@ -70,6 +85,27 @@ static void test_host_inputs_and_outputs_of_kernels(void) {
   unplug_kernels("kernels");
 }
 
+/* Weights that only the device reads are not kept in host memory beside it. */
+static void test_weights_are_where_they_are_read(void) {
+  static const struct {
+    const char* model;
+    bool is_kept;
+  } all[] = {
+      {"Relu w2 a; Add a x y", false},
+      {"Relu w2 a; Add w2 x b; Add a b y", true}, /* the CPU EP reads it, too */
+      {"Relu w2 a; Add a x y; Output w2", true},
+  };
+  CHECK(plug_kernels("kernels") != NULL);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    OrtSession* session = NULL;
+    if (!CHECK_OK(try_on(1, all[i].model, &session))) continue;
+    CHECK(is_released(control->last_uploaded, !all[i].is_kept) == !all[i].is_kept);
+    CHECK_RUN(session, all[i].model, 1);
+    api()->ReleaseSession(session);
+  }
+  unplug_kernels("kernels");
+}
+
 static void test_memories_that_do_not_agree(void) {
   OrtSession* session = NULL;
   CHECK(plug_kernels("kernels.two") != NULL);
@@ -108,6 +144,7 @@ static void test_a_default_memory_device_that_is_not_the_eps(void) {
 
 int main(void) {
   RUN(test_host_inputs_and_outputs_of_kernels);
+  RUN(test_weights_are_where_they_are_read);
   RUN(test_memories_that_do_not_agree);
   RUN(test_a_default_memory_device);
   RUN(test_a_default_memory_device_that_is_not_the_eps);

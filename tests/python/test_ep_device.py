@@ -213,6 +213,33 @@ def test_kernels_for_stocks_copies_of_the_providers_own(host: ModuleType) -> Non
     assert left_nothing(cls)
 
 
+def test_a_weight_that_subgraphs_capture_is_uploaded_once() -> None:
+    """y = a * w + (a + w, or a * w), with the branches of the If on the device."""
+    cls = device_class()
+    branches = {
+        f"{op}_branch": helper.make_graph(
+            [helper.make_node(kind, ["a", "w"], [op])], op, [], [helper.make_tensor_value_info(op, *SPEC)]
+        )
+        for op, kind in (("then", "Add"), ("else", "Mul"))
+    }
+    nodes = [
+        helper.make_node("Mul", ["a", "w"], ["m"]),
+        helper.make_node("If", ["c"], ["i"], **branches),
+        helper.make_node("Add", ["m", "i"], ["y"]),
+    ]
+    graph = model(nodes, {"a": SPEC, "c": (np.bool_, [])}, {"y": SPEC}, {"w": W})
+    with registered(OURS, cls):
+        session = open_session(OURS, cls, graph, fallback=True)
+        assert cls.state.counts["CPU to GPU"] == 1
+        for c, expected in ((True, A * W + A + W), (False, 2 * A * W)):
+            result = session.run(None, {"a": A, "c": np.array(c)})[0]
+            np.testing.assert_array_equal(result, expected)
+        assert cls.state.counts["compute"] == 6
+        del session
+        gc.collect()
+    assert left_nothing(cls)
+
+
 @pytest.mark.parametrize("stream_aware", [False, True])
 def test_threads_share_a_session(host: ModuleType, stream_aware: bool) -> None:
     cls = device_class(stream_aware=stream_aware)
