@@ -262,6 +262,7 @@ static const OrtLogger* logger_for(Frame* frame, const OrtRunOptions* options) {
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
                        size_t output_count, OrtValue** outputs, const OrtMemoryInfo* const* output_memories) {
+  TRY(shrink_check(session, options));
   Frame* frame = frame_get(session, &session->plan);
   if (frame == NULL) return status_no_memory();
   OrtStatus* status = NULL;
@@ -283,6 +284,7 @@ done:
   frame_clean(frame, status != NULL);
   if (frame->profiler != NULL) profile_run_end(frame, &span);
   frame_put(frame);
+  if (status == NULL) shrink_after(session, options);
   return status;
 }
 

@@ -79,25 +79,27 @@ Frame* frame_get(OrtSession* session, Plan* plan) {
   return frame_new(session, plan);
 }
 
-/* Buffers that this run did not need are given back: shapes may have changed. */
-static void trim_buffers(Frame* frame) {
+static bool is_kept(const Frame* frame, const FrameBuffer* buffer, int32_t dropped_place) {
+  if (dropped_place >= 0) return buffer->place != dropped_place;
+  return buffer->last_run == frame->run && !(frame->drops_buffers && buffer->place != 0);
+}
+
+/* Buffers that this run did not need are given back: shapes may have changed. Or those of a place. */
+static void trim_buffers(Frame* frame, int32_t dropped_place) {
   size_t kept = 0;
   for (size_t i = 0; i < frame->buffer_count; i++) {
     const FrameBuffer* buffer = &frame->buffers[i];
-    if (buffer->last_run == frame->run && !(frame->drops_buffers && buffer->place != 0))
+    if (is_kept(frame, buffer, dropped_place))
       frame->buffers[kept++] = *buffer;
     else
       free_buffer(frame, buffer);
   }
   frame->buffer_count = kept;
-  frame->drops_buffers = false;
 }
 
-void frame_put(Frame* frame) {
-  if (frame->is_kept) return;
+/* takes: leaves the frame to the next run, if there is room. */
+static void frame_park(Frame* frame) {
   Plan* plan = frame->plan;
-  if (frame->buffer_count != 0) trim_buffers(frame);
-  frame->run++;
   for (size_t i = 0; i < PLAN_FRAMES; i++) {
     Frame* none = NULL;
     if (atomic_load_explicit(&plan->frames[i], memory_order_relaxed) == NULL &&
@@ -106,6 +108,25 @@ void frame_put(Frame* frame) {
       return;
   }
   frame_free(frame);
+}
+
+void frame_put(Frame* frame) {
+  if (frame->is_kept) return;
+  if (frame->buffer_count != 0) trim_buffers(frame, -1);
+  frame->drops_buffers = false;
+  frame->run++;
+  frame_park(frame);
+}
+
+void frames_drop_buffers(OrtSession* session, int32_t place) {
+  for (Plan* plan = &session->plan; plan != NULL; plan = plan->next) {
+    for (size_t i = 0; i < PLAN_FRAMES; i++) {
+      Frame* frame = atomic_exchange_explicit(&plan->frames[i], NULL, memory_order_acquire);
+      if (frame == NULL) continue;
+      trim_buffers(frame, place);
+      frame_park(frame);
+    }
+  }
 }
 
 /* ---- Intermediates ---- */

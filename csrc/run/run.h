@@ -402,6 +402,8 @@ struct Frame {
 Frame* frame_get(OrtSession* session, Plan* plan);
 void frame_put(Frame* frame);  /* releases: the values of the run, and keeps the frame for the next one */
 void frame_free(Frame* frame); /* releases */
+/* Frees what idle frames keep in a place. Any thread. */
+void frames_drop_buffers(OrtSession* session, int32_t place);
 /* Makes the value of an intermediate slot in the frame's own memory; strings on the heap. `reuse`: a slot
  * whose buffer is taken over, or -1. */
 OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* dims, int32_t reuse);
@@ -463,6 +465,13 @@ void frame_clean(Frame* frame, bool has_failed);
 
 /* What a bound frame's run does: frame_run, and before and after it what EPs do. */
 OrtStatus* run_bound(Frame* frame);
+
+/* ---- shrink.c: runs that give memory back ---- */
+
+/* An error if the run options ask for something else than there is. */
+OrtStatus* shrink_check(const OrtSession* session, const OrtRunOptions* options);
+/* Gives back what nobody uses where the (checked) options say so. The run is done: a failure is logged. */
+void shrink_after(OrtSession* session, const OrtRunOptions* options);
 
 /* ---- graph_capture.c: runs that an EP records and replays ---- */
 

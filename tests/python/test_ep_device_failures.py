@@ -384,9 +384,9 @@ def test_shrink_that_fails(device: Plug) -> None:
     assert cls.state.counts["shrink"] == 2
 
 
-def test_a_run_of_stock_that_shrinks(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_shrinks(host: ModuleType, capfd: pytest.CaptureFixture[str]) -> None:
     """A run can be told to. A failure is logged: the run is done."""
-    host, cls = HOSTS["stock"], device_class(allocator=StreamAllocator)
+    cls = device_class(allocator=StreamAllocator)
     skip_old_stock(host)
     options = host.RunOptions()
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "gpu:0")
