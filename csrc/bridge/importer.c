@@ -170,8 +170,8 @@ static OrtStatus* use_semaphore(OrtExternalResourceImporterImpl* importer, const
                                 uint64_t value, int is_signal) {
   BridgeCall call = begin(importer, slot);
   if (call.entered) {
-    call.ok = bridge_py_semaphore(&call, ((const PyHandle*)handle)->id,
-                                  bridge_stream_id(of(importer)->host, stream), value, is_signal);
+    call.ok = bridge_py_semaphore(&call, ((const PyHandle*)handle)->id, bridge_stream_id(&call, stream),
+                                  value, is_signal);
   }
   return bridge_call_end(&call);
 }

@@ -305,6 +305,15 @@ def test_stock_imports_too(numbers: int) -> None:
         calls.api.ReleaseValue(value)
         calls.table.ReleaseExternalMemoryHandle(handle)
         assert importer.maps == {}
+        stream = ffi.new("OrtSyncStream**")
+        calls.ok(calls.api.CreateSyncStreamForEpDevice(calls.device, ffi.NULL, stream))
+        status, semaphore = calls.semaphore(9)
+        calls.ok(status)
+        calls.ok(calls.table.SignalSemaphore(calls.importer, semaphore, stream[0], 6))
+        calls.ok(calls.table.WaitSemaphore(calls.importer, semaphore, stream[0], 7))
+        assert importer.calls[-2:] == [("signal", Stream, 6), ("wait", Stream, 6, 7)]
+        calls.table.ReleaseExternalSemaphoreHandle(semaphore)
+        calls.api.ReleaseSyncStream(stream[0])
         Importer.fails = "import_semaphore"
         assert "Boom: it broke here" in calls.error(calls.semaphore(3)[0])
         Importer.fails = ""
