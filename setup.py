@@ -57,7 +57,10 @@ setup(
             libraries=["ort_abi"],
             runtime_library_dirs=["$ORIGIN"],
             define_macros=[("Py_LIMITED_API", "0x030A0000"), ("_GNU_SOURCE", None)],
-            extra_compile_args=["-std=c11", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"],
+            extra_compile_args=[
+                *("-std=c11", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"),
+                "-Werror=incompatible-pointer-types",
+            ],
             extra_link_args=["-pthread"],
             py_limited_api=True,
         )
