@@ -9,6 +9,7 @@
  *   memory.c   the device's memory: stream-aware arena, allocators
  *   stream.c   streams and notifications
  *   transfer.c copies between host and device
+ *   memcpy.c   the same as kernels, for hosts that make nodes of copies
  *   ep.c       the EP: claims Add, Mul and Relu, launches them on streams
  *   capture.c  graphs: the launches of one run, recorded and replayed
  *   factory.c  the factory and what the library exports
@@ -32,6 +33,7 @@
 #endif
 #define DEVICE_VENDOR_ID 0xbe57
 #define OLDEST_API       23
+#define KERNELS_API      24 /* hosts older than that ask for no kernels */
 
 /* Leaves the function through its label `done` when the host or one of our functions reports an error. */
 #define TRY(call)                  \
@@ -63,6 +65,7 @@ typedef struct Factory {
   uint32_t device_id;
   struct Factory* next_of_library; /* its device's neighbour, in a ring */
   Memory memory;
+  OrtKernelRegistry* kernels; /* memcpy.c; NULL on an old host */
   OrtMemoryInfo *device_info, *host_accessible_info, *read_only_info;
   pthread_mutex_t streams_mutex; /* guards `streams` */
   Stream* streams;               /* all alive, linked */
@@ -103,6 +106,12 @@ void flush_all_streams(Factory* factory);
 
 /* ---- transfer.c ---- */
 OrtStatus* transfer_create(Factory* factory, OrtDataTransferImpl** transfer);
+/* Copies a tensor, on the stream or, when that is NULL, before it returns. */
+OrtStatus* transfer_copy(Factory* factory, const OrtValue* from, OrtValue* to, Stream* stream);
+
+/* ---- memcpy.c ---- */
+OrtStatus* memcpy_open(Factory* factory); /* makes Factory::kernels */
+void memcpy_close(Factory* factory);      /* releases them */
 
 /* ---- ep.c ---- */
 

@@ -335,6 +335,12 @@ static OrtStatus* ORT_API_CALL ep_release_captured_graph(OrtEp* this_ptr, int gr
 
 /* ---- Memory and streams ---- */
 
+/* borrows: the host copies what is in it. NULL: no kernels. */
+static OrtStatus* ORT_API_CALL ep_get_kernel_registry(OrtEp* this_ptr, const OrtKernelRegistry** out) {
+  *out = ((const Ep*)this_ptr)->factory->kernels;
+  return NULL;
+}
+
 static OrtStatus* ORT_API_CALL ep_create_allocator(OrtEp* this_ptr, const OrtMemoryInfo* info,
                                                    OrtAllocator** allocator) {
   return memory_create_allocator(((Ep*)this_ptr)->factory, info, allocator);
@@ -416,6 +422,7 @@ OrtStatus* ep_create(Factory* factory, const OrtSessionOptions* options, OrtEp**
   ep->base.CreateAllocator = ep_create_allocator;
   ep->base.CreateSyncStreamForDevice = ep_create_sync_stream;
   ep->base.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
+  ep->base.GetKernelRegistry = ep_get_kernel_registry;
   ep->base.Sync = ep_sync;
   ep->base.GetDefaultMemoryDevice = ep_get_default_memory_device;
   ep->base.IsGraphCaptureEnabled = ep_is_graph_capture_enabled;

@@ -168,6 +168,7 @@ static void factory_fill(Factory* factory) {
 }
 
 static void factory_free(Factory* factory) {
+  memcpy_close(factory);
   memory_close(factory);
   pthread_mutex_destroy(&factory->streams_mutex);
   free(factory);
@@ -189,6 +190,7 @@ static OrtStatus* factory_new(const OrtApi* api, uint32_t api_version, uint32_t 
   pthread_mutex_init(&factory->streams_mutex, NULL);
   factory_fill(factory);
   OrtStatus* status = memory_open(factory);
+  if (status == NULL) status = memcpy_open(factory);
   if (status != NULL)
     factory_free(factory);
   else

@@ -54,7 +54,7 @@ static void count_copy(bool from_device, bool to_device, bool with_stream) {
   if (with_stream) control.copies_with_stream++;
 }
 
-static OrtStatus* copy_one(Factory* factory, const OrtValue* from, OrtValue* to, Stream* stream) {
+OrtStatus* transfer_copy(Factory* factory, const OrtValue* from, OrtValue* to, Stream* stream) {
   const OrtApi* api = factory->api;
   OrtStatus* status = NULL;
   const void* source = NULL;
@@ -93,7 +93,7 @@ static OrtStatus* ORT_API_CALL transfer_copy_tensors(OrtDataTransferImpl* this_p
   Factory* factory = ((Transfer*)this_ptr)->factory;
   OrtStatus* status = asked_to_fail(factory, "CopyTensors");
   for (size_t i = 0; i < count && status == NULL; i++)
-    status = copy_one(factory, from[i], to[i], streams != NULL ? stream_of(factory, streams[i]) : NULL);
+    status = transfer_copy(factory, from[i], to[i], streams != NULL ? stream_of(factory, streams[i]) : NULL);
   return status;
 }
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,38 @@ def test_the_cpu_provider_has_no_memory_of_its_own() -> None:
     assert cpu.memory_info(DEFAULT) is None
     with pytest.raises(errors.NotImplemented, match="CPUExecutionProvider"):
         cpu.create_sync_stream()
+
+
+# ---- split models ----
+
+
+def test_a_split_model(host: ModuleType, library: Path) -> None:
+    """Device, CPU, device, with streams that delay. Stock makes nodes of the copies and asks for kernels."""
+    spec = (TensorProto.FLOAT, [2, 3])
+    nodes = [
+        helper.make_node("Mul", ["a", "w"], ["m"]),
+        helper.make_node("Sigmoid", ["m"], ["s"]),
+        helper.make_node("Add", ["s", "w"], ["y"]),
+    ]
+    graph = model(nodes, {"a": spec}, {"y": spec}, {"w": A})
+    host.register_execution_provider_library("virtual", str(library))
+    control = virtual_device.control_of(library)
+    options = host.SessionOptions()
+    options.add_provider_for_devices([d for d in host.get_ep_devices() if d.ep_name == EP_NAME], {})
+    session = host.InferenceSession(graph, options)
+    control.max_delay_us = 300
+    counters = Counters(control)
+    for n in range(20):
+        expected = 1 / (1 + np.exp(-((A + n) * A))) + A
+        np.testing.assert_allclose(session.run(None, {"a": A + n})[0], expected, rtol=1e-6)
+    assert counters.launches == 40 and counters.copies_to_device == 40 and counters.copies_to_host == 40
+    assert counters.waits_on_host == 20
+    control.max_delay_us = 0
+    del session
+    gc.collect()
+    assert control.live_chunks == 0
+    host.unregister_execution_provider_library("virtual")
+    assert control.live_objects == 0
 
 
 # ---- values and copies ----
