@@ -3,12 +3,10 @@
  *
  *   race PLUGIN MODEL; the model has one input x, float[2,3], and one float output y of six elements
  */
-#include <math.h>
 #include <pthread.h>
 
-#include "harness.h"
+#include "run_floats.h"
 
-#define ELEMENTS 6
 #define RUNS     200
 #define SESSIONS 20
 
@@ -29,34 +27,8 @@ static OrtSession* new_session(void) {
   return session;
 }
 
-static OrtStatus* run(OrtSession* session, const OrtRunOptions* options, float* result) {
-  float data[ELEMENTS] = {1, -2, 3, -4, 5, -6};
-  const int64_t dims[] = {2, 3};
-  const char *const inputs[] = {"x"}, *const outputs[] = {"y"};
-  OrtMemoryInfo* memory = NULL;
-  OrtValue *input = NULL, *output = NULL;
-  const void* out = NULL;
-  CHECK_OK(api()->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
-  CHECK_OK(api()->CreateTensorWithDataAsOrtValue(memory, data, sizeof data, dims, 2,
-                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &input));
-  OrtStatus* status =
-      api()->Run(session, options, inputs, (const OrtValue* const*)&input, 1, outputs, 1, &output);
-  if (status == NULL) status = api()->GetTensorData(output, &out);
-  if (status == NULL) memcpy(result, out, ELEMENTS * sizeof(float));
-  api()->ReleaseValue(output);
-  api()->ReleaseValue(input);
-  api()->ReleaseMemoryInfo(memory);
-  return status;
-}
-
-static void check_run(OrtSession* session) {
-  float result[ELEMENTS] = {0};
-  CHECK_OK(run(session, NULL, result));
-  for (size_t i = 0; i < ELEMENTS; i++) CHECK(fabsf(result[i] - expected[i]) < 1e-6f);
-}
-
 static void* run_shared(void* unused) {
-  for (int i = 0; i < RUNS; i++) check_run(shared);
+  for (int i = 0; i < RUNS; i++) check_run(shared, expected);
   return unused;
 }
 
@@ -72,7 +44,7 @@ static void* watch_shared(void* unused) {
 static void* make_sessions(void* unused) {
   for (int i = 0; i < SESSIONS; i++) {
     OrtSession* session = new_session();
-    check_run(session);
+    check_run(session, expected);
     api()->ReleaseSession(session);
   }
   return unused;
@@ -106,7 +78,7 @@ static void* stop_and_go(void* unused) {
 static void* run_until_stopped(void* unused) {
   for (int i = 0; i < RUNS; i++) {
     float result[ELEMENTS];
-    OrtStatus* status = run(shared, stopped, result);
+    OrtStatus* status = run_floats(shared, stopped, result);
     if (status != NULL) CHECK_FAILS(status, ORT_FAIL, "terminate");
   }
   return unused;
@@ -135,7 +107,7 @@ int main(int argc, char** argv) {
   device = devices[count - 1];
   shared = new_session();
   CHECK_OK(api()->CreateRunOptions(&stopped));
-  CHECK_OK(run(shared, NULL, expected));
+  CHECK_OK(run_floats(shared, NULL, expected));
   RUN(test_all_at_once);
   api()->ReleaseRunOptions(stopped);
   api()->ReleaseSession(shared);
