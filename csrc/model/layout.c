@@ -580,14 +580,11 @@ static OrtStatus* append_model_transpose(Rewrite* rewrite, OrtNode* node) {
 /* What the node's outputs have for a rank, where that follows from the table. */
 static OrtStatus* note_ranks(Rewrite* rewrite, const OrtNode* node) {
   const LayoutRule* rule = layout_rule(node);
-  Move move;
   bool all;
   if (rule == NULL || node->input_count == 0 || node->inputs[0] == NULL) return NULL;
   size_t rank = data_rank(rewrite, node, rule, &all);
-  if (!all || rank == 0 || rank > MAX_PERM_RANK) return NULL;
-  Perm perm = perm_to_first(rank);
-  if (!rule_plan(rule, node, &perm, &move) || move.output.rank == 0) return NULL;
-  for (size_t i = 0; i < node->output_count; i++) TRY(set_rank(rewrite, node->outputs[i], move.output.rank));
+  rank = rule_output_rank(rule, node, all ? rank : 0);
+  for (size_t i = 0; i < node->output_count && rank != 0; i++) TRY(set_rank(rewrite, node->outputs[i], rank));
   return NULL;
 }
 

@@ -77,5 +77,7 @@ typedef struct Move {
 } Move;
 /* False if the node cannot be moved. */
 bool rule_plan(const LayoutRule* rule, const OrtNode* node, const Perm* perm, Move* out);
+/* How many axes the node's outputs have, if its data has `rank` (0: unknown); 0: unknown. */
+size_t rule_output_rank(const LayoutRule* rule, const OrtNode* node, size_t rank);
 
 #endif
