@@ -21,8 +21,7 @@ struct Turned {
 /* What can be said of a node before nodes are moved; by its id. */
 typedef struct NodeOutlook {
   bool absorbs; /* it can read what lies before a Transpose */
-  bool wants;   /* then there is a Transpose less behind it */
-  bool passes;  /* then there is a Transpose behind it */
+  bool passes;  /* but there is a Transpose behind it then */
 } NodeOutlook;
 
 typedef struct Rewrite {
@@ -441,7 +440,7 @@ static OrtStatus* convert(Rewrite* rewrite, OrtNode* node, const Perm* perm, con
 
 /* True if a consumer can read what lies before a Transpose that makes the value. */
 static const NodeOutlook* outlook_of(const Rewrite* rewrite, const ValueConsumer* consumer) {
-  static const NodeOutlook none = {false, false, false};
+  static const NodeOutlook none = {false, false};
   const OrtNode* node = consumer->node;
   if (consumer->input_index < 0 || wanted_of(rewrite, node) == NODE_LAYOUT_FIXED) return &none;
   bool is_data = rule_permutes_input(layout_rule(node), (size_t)consumer->input_index);
@@ -459,14 +458,6 @@ static bool is_needed_first(const Rewrite* rewrite, const OrtValueInfo* value, c
   return value->is_graph_output;
 }
 
-/* True if somebody can do with less Transposes if the value lies before one. */
-static bool is_wanted_last(const Rewrite* rewrite, const OrtValueInfo* value) {
-  for (size_t i = 0; i < value->consumer_count; i++) {
-    if (outlook_of(rewrite, &value->consumers[i])->wants) return true;
-  }
-  return false;
-}
-
 /* Looks at the node after all who read from it. */
 static void look_at(const Rewrite* rewrite, const OrtNode* node) {
   NodeOutlook* outlook = &rewrite->outlook[node->id];
@@ -481,14 +472,13 @@ static void look_at(const Rewrite* rewrite, const OrtNode* node) {
   Perm perm = perm_to_first(rank);
   bool is_plannable = rule != NULL && rule_plan(rule, node, &perm, &move);
   if (wanted == NODE_LAYOUT_CHANNELS_LAST || is_op(node, "Transpose")) {
-    outlook->absorbs = outlook->wants = !is_channels_last(node) && (rule == NULL || is_plannable);
+    outlook->absorbs = !is_channels_last(node) && (rule == NULL || is_plannable);
     return;
   }
   if (!is_plannable || rule_is_for_conversion(rule)) return;
   outlook->absorbs = true;
   for (size_t i = 0; i < node->output_count && !move.is_plain; i++) {
     if (node->outputs[i] == NULL) continue;
-    outlook->wants = outlook->wants || is_wanted_last(rewrite, node->outputs[i]);
     outlook->passes = outlook->passes || is_needed_first(rewrite, node->outputs[i], NULL);
   }
 }
@@ -516,8 +506,6 @@ static bool fits(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* 
 static int cost_of_move(const Rewrite* rewrite, const OrtNode* node, const LayoutRule* rule, const Perm* perm,
                         const Move* move) {
   int cost = 0;
-  Perm usual = perm_to_first(perm->rank); /* others are the model's, of which too little is known */
-  bool is_usual = perm_equal(perm, &usual);
   for (size_t i = 0; i < node->input_count; i++) {
     OrtValueInfo *value = node->inputs[i], *source;
     Perm back = perm_inverse(perm), before;
@@ -532,7 +520,6 @@ static int cost_of_move(const Rewrite* rewrite, const OrtNode* node, const Layou
     const OrtValueInfo* value = node->outputs[i];
     if (value == NULL) continue;
     cost += is_needed_first(rewrite, value, NULL);
-    cost -= is_usual && is_wanted_last(rewrite, value);
   }
   return cost;
 }

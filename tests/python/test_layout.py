@@ -244,6 +244,8 @@ def one(op: str, *more: str, **attributes: Any) -> list[onnx.NodeProto]:
     return [node(op, ["a", *more], ["y"], **attributes)]
 
 
+POOL = node("AveragePool", ["b"], ["y"], kernel_shape=[1, 1])
+
 # What is behind the Conv, its constants, the opset. Two Transposes are around the whole.
 MOVES: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Relu": (one("Relu"), {}, 18),
@@ -259,7 +261,7 @@ MOVES: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Add of itself": (one("Add", "a"), {}, 18),
     "Max of three": (one("Max", "c", "d"), {"c": ROW, "d": ROW.reshape(1, 3, 1, 1)}, 18),
     "Where": (
-        [node("Greater", ["a", "c"], ["g"]), node("Where", ["g", "a", "d"], ["y"])],
+        [node("Greater", ["a", "c"], ["g"]), node("Where", ["g", "a", "d"], ["b"]), POOL],
         {"c": ROW, "d": ROW.reshape(3, 1, 1)},
         18,
     ),
@@ -270,7 +272,7 @@ MOVES: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Concat": (one("Concat", "a", axis=1), {}, 18),
     "Concat with a constant": (one("Concat", "c", axis=-3), {"c": np.ones((1, 2, 4, 3), np.float32)}, 18),
     "Split": (
-        [node("Split", ["a", "parts"], ["b", "c"], axis=1), node("Add", ["b", "c"], ["y"])],
+        [node("Split", ["a", "parts"], ["c", "d"], axis=1), node("Add", ["c", "d"], ["b"]), POOL],
         {"parts": ints(1, 2)},
         18,
     ),
@@ -333,8 +335,25 @@ def test_transposes_move_through(case: str) -> None:
     constants = {name: np.asarray(array) for name, array in constants.items()}
     kind = TensorProto.INT64 if case.startswith("Arg") else TensorProto.FLOAT
     found = check(ort_abi, model([conv(), *nodes], constants, opset, kind=kind))
-    others = Counter(each.op_type for each in nodes if each.op_type != "Transpose")
-    assert found == {"Transpose": 2, "nhwc Conv": 1, **others}
+    others = Counter(each.op_type for each in nodes if each.op_type not in ("Transpose", "AveragePool"))
+    pools = {"nhwc AveragePool": 1} if POOL in nodes else {}
+    assert found == {"Transpose": 2, "nhwc Conv": 1, **pools, **others}
+    assert ChannelsLast.seen["test"][-1][1] == "Transpose"
+
+
+def test_a_constant_that_follows_takes_the_place_of_the_old_one() -> None:
+    names: list[set[str]] = []
+
+    class Look(ChannelsLast):
+        def get_capability(self, graph: Any) -> Any:
+            names.append({*graph.initializers})
+            return super().get_capability(graph)
+
+    nodes, constants, opset = MOVES["Mul of channels"]
+    check(ort_abi, model([conv(), *nodes], constants, opset), Look)
+    assert names[0] == {"w", "c"}
+    assert len(names[-1]) == 2
+    assert "c" not in names[-1]
 
 
 def test_axes_of_a_slice_have_the_type_of_its_starts() -> None:
@@ -464,6 +483,12 @@ def test_a_value_that_is_read_with_channels_first_keeps_its_transpose() -> None:
     ]
     found = check(ort_abi, model(nodes, {"m": np.ones((3, 2), np.float32)}))
     assert found["Transpose"] == 2
+
+
+def test_what_two_readers_would_pass_on_keeps_its_transpose() -> None:
+    nodes = [conv(), node("Relu", ["a"], ["y"]), node("Neg", ["a"], ["z"])]
+    found = check(ort_abi, model(nodes, outputs=("y", "z")))
+    assert found == {"Transpose": 2, "nhwc Conv": 1, "Relu": 1, "Neg": 1}
 
 
 def test_an_input_is_transposed_if_that_saves_more() -> None:

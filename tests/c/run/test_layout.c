@@ -110,6 +110,20 @@ static void test_nodes_of_another_ep_stay(void) {
   api()->ReleaseSession(session);
 }
 
+/* Its providers read two Transposes that cancel: one of them becomes what the Conv makes, the other one an
+ * Identity of that. */
+static void test_names_that_another_ep_reads_stay(void) {
+  want_channels_last();
+  control->claims[0] = "single relu;single again";
+  control->claims[1] = "single one";
+  OrtSession* session = new_session("renamed", 2, "a=b");
+  if (session == NULL) return;
+  CHECK(steps_of(session, "Conv", NHWC) == 1 && steps_of(session, "Transpose", "") == 2);
+  CHECK(steps_of(session, "Identity", "") == 1);
+  check_result(session, "renamed");
+  api()->ReleaseSession(session);
+}
+
 /* One that it asks for, and one that is moved. */
 static void test_nodes_are_fused(void) {
   static const char* const wanted[] = {"Relu", NULL};
@@ -221,6 +235,7 @@ int main(int argc, char** argv) {
   RUN(test_transposes_move_through_what_can_do_without);
   RUN(test_nodes_of_a_subgraph_are_converted);
   RUN(test_nodes_of_another_ep_stay);
+  RUN(test_names_that_another_ep_reads_stay);
   RUN(test_nodes_are_fused);
   RUN(test_channels_first_changes_nothing);
   RUN(test_an_ep_refuses_an_operator);

@@ -86,6 +86,17 @@ def save_layout_models(folder: Path) -> None:
         node("Add", ["g", "f"], ["h"], "sum"),
         node("Add", ["e", "h"], ["y"], "last"),
     ]
+    chains["renamed"] = [
+        one,
+        node("Transpose", ["a"], ["b"], "t1", perm=[0, 2, 3, 1]),
+        node("Transpose", ["a"], ["c"], "t2", perm=[0, 2, 3, 1]),
+        node("Relu", ["b"], ["d"], "relu"),
+        node("Relu", ["c"], ["e"], "again"),
+        node("Add", ["d", "e"], ["f"], "add"),
+        node("MatMul", ["a", "m"], ["g"], "matmul"),
+        node("ReduceSum", ["g"], ["h"], "sum"),
+        node("Add", ["f", "h"], ["y"], "last"),
+    ]
     branches = [
         helper.make_graph([inner], inner.name, [], [value(inner.output[0], ["n", "c", "h", "w"])])
         for inner in (node("Conv", ["p", "v"], ["t"], "two"), node("Relu", ["p"], ["e"], "relu"))
