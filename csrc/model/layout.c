@@ -381,7 +381,7 @@ static OrtStatus* turn_node(Rewrite* rewrite, OrtNode* node, const LayoutRule* r
     TRY(change->attribute != NULL ? change_attribute(rewrite, node, change)
                                   : change_input(rewrite, node, change));
   }
-  if (move->is_shape) return split_shape(rewrite, node, perm->rank, move);
+  if (move->is_shape && node->outputs[0] != NULL) return split_shape(rewrite, node, perm->rank, move);
   if (move->is_plain) return append(rewrite, node);
   return append_turned(rewrite, node, &move->output, rule != NULL ? node->output_count : 1);
 }

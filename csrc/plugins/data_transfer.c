@@ -44,7 +44,7 @@ static OrtDataTransferImpl* own_transfer(const OrtEpDevice* device, const OrtMem
 }
 
 /* The stream's EP knows its stream, so it comes first; then the others, in the order of registration. keeps
- * alive `*library`: the caller takes USE_CALL off it. NULL: no EP can. */
+ * alive `*library`: the caller takes USE_CALL off it. NULL, both: no EP can. */
 static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtSyncStream* stream,
                                          const OrtMemoryDevice* from, const OrtMemoryDevice* to,
                                          EpLibrary** library) {
@@ -129,12 +129,16 @@ static OrtStatus* copy_directly(OrtEnv* env, const Copies* copies, bool* is_done
   EpLibrary* library = NULL;
   OrtDataTransferImpl* transfer = is_cpu ? NULL : transfer_get(env, copies->stream, from, to, &library);
   *is_done = transfer != NULL || (memory_device_is_host(from) && memory_device_is_host(to));
-  if (transfer == NULL) {
-    if (*is_done) copy_by_host(copies);
-    return NULL;
+  if (!*is_done) return NULL;
+  Copies known = *copies;
+  OrtStatus* status = NULL;
+  if (known.stream != NULL && known.stream->ep_device->library != library) {
+    status = stream_flush(known.stream); /* who copies does not know it: what comes before is done */
+    known.stream = NULL;
   }
-  OrtStatus* status = copy_by_ep(transfer, copies);
-  library->uses[USE_CALL]--;
+  if (status == NULL && transfer != NULL) status = copy_by_ep(transfer, &known);
+  if (status == NULL && transfer == NULL) copy_by_host(&known);
+  if (library != NULL) library->uses[USE_CALL]--;
   return status;
 }
 

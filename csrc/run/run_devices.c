@@ -212,13 +212,7 @@ OrtStatus* devices_fetch(Frame* frame) {
     if (target == NULL && memory_device_equal(&where->device, &made->memory->device)) continue;
     OrtValue* copy = target;
     OrtSyncStream* stream = frame->streams[plan->slots[spec->slot].stream];
-    OrtStatus* status = NULL;
-    if (stream != NULL &&
-        !env_can_copy(frame->session->env, stream->ep_device, &made->memory->device, &where->device)) {
-      status = stream_flush(stream); /* another EP copies, which does not know the stream */
-      stream = NULL;
-    }
-    if (status == NULL) status = copy_to_output(frame, spec, made, memory, stream, &copy);
+    OrtStatus* status = copy_to_output(frame, spec, made, memory, stream, &copy);
     if (status != NULL)
       return status_wrap(status, "output '%s' could not be copied to '%s'", spec->name, where->name);
     frame->copies[i] = copy != target ? copy : NULL;
@@ -238,10 +232,15 @@ static OrtStatus* add_failure(Frame* frame, OrtStatus* first, OrtStatus* failure
 }
 
 /* True when the step reads or makes what its stream does not order: it must be done before Run returns. */
-static bool reads_elsewhere(const Frame* frame, const Step* step) {
+static bool works_elsewhere(const Frame* frame, const Step* step) {
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < step->read_count; i++) {
     if (step->inputs[i] >= 0 && plan->slots[step->inputs[i]].is_held) return true;
+  }
+  for (size_t i = 0; i < step->output_count; i++) {
+    const Slot* slot = step->outputs[i] >= 0 ? &plan->slots[step->outputs[i]] : NULL;
+    /* Whoever reads host memory has waited, or holds it. */
+    if (slot != NULL && slot->place == 0 && (!slot->is_needed || slot->kind == SLOT_OUTPUT)) return true;
   }
   if (!step->unit->is_copy) return false;
   const OrtValue* source = frame->values[step->inputs[0]];
@@ -260,7 +259,7 @@ static bool must_flush(const Frame* frame, size_t stream, bool has_failed) {
     if (frame->is_fetched[i]) return true;
   }
   for (size_t i = 0; i < plan->step_count; i++) {
-    if (plan->steps[i].stream == (int32_t)stream && reads_elsewhere(frame, &plan->steps[i])) return true;
+    if (plan->steps[i].stream == (int32_t)stream && works_elsewhere(frame, &plan->steps[i])) return true;
   }
   return false;
 }

@@ -154,6 +154,16 @@ static void test_the_callers_stream_is_done_before_what_it_reads_goes(void) {
   stop(session, "kernels.streams", "neighbours.streams");
 }
 
+/* Host memory that the stream's work may still write to is the run's own. */
+static void test_the_callers_stream_is_done_before_host_memory_goes(void) {
+  static const char model[] = "Relu x y; Shape y s";
+  OrtSession* session = start_with(model, "kernels.streams", "neighbours.streams");
+  OrtSyncStream* stream = stream_of_device(1);
+  check_run_there(session, model, stream);
+  api()->ReleaseSyncStream(stream);
+  stop(session, "kernels.streams", "neighbours.streams");
+}
+
 /* Each has work that the caller may have started. */
 static void test_both_are_synchronised_before_device_inputs(void) {
   OrtSession* session = start("kernels.streams", "neighbours.streams");
@@ -174,6 +184,21 @@ static void test_an_input_on_the_device_that_the_host_reads(void) {
   api()->ReleaseValue(output);
   api()->ReleaseValue(input);
   stop(session, "neighbours.no-copies", "kernels.streams");
+}
+
+/* Who copies does not know the stream: its work is waited for, and the copy is done in the call. */
+static void test_a_copy_by_another_ep_than_the_streams(void) {
+  OrtSession* session = start("kernels.streams", "neighbours.no-copies");
+  OrtSyncStream* stream = stream_of_device(2);
+  OrtValue *there = tensor_there(1), *back = host_tensor(COUNT, -1);
+  uint64_t with_stream = kernels->copies_with_stream;
+  CHECK_OK(copy(there, back, stream));
+  CHECK(holds(back, COUNT, 1));
+  CHECK(neighbours->flushes == 1 && kernels->copies_with_stream == with_stream);
+  api()->ReleaseValue(there);
+  api()->ReleaseValue(back);
+  api()->ReleaseSyncStream(stream);
+  stop(session, "kernels.streams", "neighbours.no-copies");
 }
 
 /* ---- Memory ---- */
@@ -212,8 +237,10 @@ int main(void) {
   RUN(test_only_the_first_can_copy);
   RUN(test_the_callers_stream_is_its_eps);
   RUN(test_the_callers_stream_is_done_before_what_it_reads_goes);
+  RUN(test_the_callers_stream_is_done_before_host_memory_goes);
   RUN(test_both_are_synchronised_before_device_inputs);
   RUN(test_an_input_on_the_device_that_the_host_reads);
+  RUN(test_a_copy_by_another_ep_than_the_streams);
   RUN(test_memory_is_taken_over_on_one_stream_only);
   RUN(test_memory_is_not_taken_over_while_a_stream_reads_it);
   RUN(test_memory_of_a_run_stays_with_its_stream);

@@ -89,6 +89,11 @@ static void test_transposes_move_through_what_can_do_without(void) {
   check_model("moved", 1, 1);
 }
 
+/* Nobody wants what the Shape makes, which alone reads what a converted node makes. */
+static void test_a_node_without_an_output(void) {
+  check_model("no_output", 2, 2);
+}
+
 /* The EP has no other kernels for the nodes of the branch: they were converted. */
 static void test_nodes_of_a_subgraph_are_converted(void) {
   want_channels_last();
@@ -233,6 +238,7 @@ int main(int argc, char** argv) {
   RUN(test_two_readers_share_a_transpose);
   RUN(test_a_transpose_with_another_reader_stays);
   RUN(test_transposes_move_through_what_can_do_without);
+  RUN(test_a_node_without_an_output);
   RUN(test_nodes_of_a_subgraph_are_converted);
   RUN(test_nodes_of_another_ep_stay);
   RUN(test_names_that_another_ep_reads_stay);

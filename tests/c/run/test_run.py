@@ -97,6 +97,11 @@ def save_layout_models(folder: Path) -> None:
         node("ReduceSum", ["g"], ["h"], "sum"),
         node("Add", ["f", "h"], ["y"], "last"),
     ]
+    chains["no_output"] = [
+        one,
+        node("Shape", ["a"], [""], "shape"),
+        node("Conv", ["x", "w"], ["y"], "two"),
+    ]
     branches = [
         helper.make_graph([inner], inner.name, [], [value(inner.output[0], ["n", "c", "h", "w"])])
         for inner in (node("Conv", ["p", "v"], ["t"], "two"), node("Relu", ["p"], ["e"], "relu"))
