@@ -1,6 +1,7 @@
 /* What a profile says of memory: before a step and behind it, of the memory that its EP works in. The
  * allocator of a device knows; in host memory, and for allocators without statistics, it is what the run
  * holds for values between nodes. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,14 @@ static void set(ProfileMemory* memory, ProfileMemoryKind kind, int64_t bytes) {
   memory->bytes[kind] = bytes;
 }
 
+/* False: that is no number of bytes. */
+static bool read_bytes(const char* text, int64_t* bytes) {
+  char* end = NULL;
+  errno = 0;
+  *bytes = strtoll(text, &end, 10);
+  return end != text && *end == '\0' && errno == 0 && *bytes >= 0;
+}
+
 /* False: the allocator says nothing. A failure is no reason to lose the event. */
 static bool read_allocator(const OrtAllocator* allocator, ProfileMemory* out) {
   OrtKeyValuePairs* stats = NULL;
@@ -31,9 +40,8 @@ static bool read_allocator(const OrtAllocator* allocator, ProfileMemory* out) {
   status_release(api_AllocatorGetStats(allocator, &stats));
   for (int kind = 0; kind < PROFILE_MEMORY_KINDS && stats != NULL; kind++) {
     const char* text = key_values_get(stats, kinds[kind].stat);
-    char* end = NULL;
-    int64_t bytes = text != NULL ? strtoll(text, &end, 10) : 0;
-    if (text == NULL || end == text || *end != '\0') continue;
+    int64_t bytes;
+    if (text == NULL || !read_bytes(text, &bytes)) continue;
     set(out, (ProfileMemoryKind)kind, bytes);
     is_any = true;
   }

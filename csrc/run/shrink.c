@@ -28,9 +28,9 @@ static bool read_entry(const char** text, size_t* type, int* id) {
   return *type < 4 && (*end == ';' || *end == '\0');
 }
 
-/* The session's place of that device; -1: none. */
-static int32_t find_place(const OrtSession* session, size_t type, int id) {
-  for (size_t i = 0; i < session->place_count; i++) {
+/* The session's next place of that device, from place `from` on; -1: none. */
+static int32_t find_place(const OrtSession* session, size_t type, int id, size_t from) {
+  for (size_t i = from; i < session->place_count; i++) {
     const OrtMemoryDevice* device = &session->places[i].memory->device;
     if ((size_t)device->device_type == type && device->device_id == (uint32_t)id) return (int32_t)i;
   }
@@ -46,7 +46,7 @@ OrtStatus* shrink_check(const OrtSession* session, const OrtRunOptions* options)
       return status_new(ORT_INVALID_ARGUMENT,
                         "run option %s is '%s': devices to shrink are expected, like \"cpu:0;gpu:0\"", KEY,
                         list);
-    if (find_place(session, type, id) < 0)
+    if (find_place(session, type, id, 0) < 0)
       return status_new(
           ORT_INVALID_ARGUMENT,
           "run option %s is '%s': no EP of the session has memory to shrink on one of the devices", KEY,
@@ -73,6 +73,9 @@ void shrink_after(OrtSession* session, const OrtRunOptions* options) {
   const char* text = options != NULL ? key_values_get(options->config, KEY) : NULL;
   size_t type;
   int id;
-  while (text != NULL && *text != '\0' && read_entry(&text, &type, &id))
-    shrink_place(session, find_place(session, type, id));
+  while (text != NULL && *text != '\0' && read_entry(&text, &type, &id)) {
+    /* Several vendors may have a device of that number. */
+    for (int32_t at = -1; (at = find_place(session, type, id, (size_t)(at + 1))) >= 0;)
+      shrink_place(session, at);
+  }
 }

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from device_support import EXPECTED, FEEDS, chain, left_nothing
 from ep_support import HOSTS, model, open_session, registered, skip_old_stock
-from numpy_device import StreamAllocator, device_class
+from numpy_device import VENDOR_ID, NumpyDevice, State, StreamAllocator, Transfer, device_class
 from onnx import helper
 
+from ort_abi import ep
+
 OURS = HOSTS["ours"]
+OTHER_VENDOR = VENDOR_ID + 1
 
 
 def shrinking(host: ModuleType, what: str) -> Any:
@@ -49,6 +52,41 @@ def test_the_first_device_is_meant(host: ModuleType, what: str) -> None:
         assert cls.state.counts["shrink"] == 1
         del session
     assert left_nothing(cls)
+
+
+class OtherTransfer(Transfer):
+    def can_copy(self, source: ep.MemoryDevice, target: ep.MemoryDevice) -> bool:
+        return {source.vendor_id, target.vendor_id} <= {OTHER_VENDOR, 0}
+
+
+class OtherDevice(NumpyDevice):
+    """Device 0 of another vendor."""
+
+    name, vendor_id, wanted = "OtherDevice", OTHER_VENDOR, ("Add",)
+
+    @classmethod
+    def memory_infos(cls, device: ep.Device) -> list[ep.MemoryInfo]:
+        return [ep.MemoryInfo("Other", "GPU", OTHER_VENDOR, 0)]
+
+    @classmethod
+    def create_data_transfer(cls) -> ep.DataTransfer:
+        return OtherTransfer(cls.state)
+
+
+def test_two_vendors_have_a_device_of_that_number() -> None:
+    """Both give memory back."""
+    one = device_class(allocator=StreamAllocator, wanted=("Mul",))
+    two = type("OtherDevice", (OtherDevice,), {"state": State(), "allocator": StreamAllocator})
+    with registered(OURS, one), registered(OURS, two):
+        options = OURS.SessionOptions()
+        for cls in (one, two):
+            devices = [device for device in OURS.get_ep_devices() if device.ep_name == cls.name]
+            options.add_provider_for_devices(devices, {})
+        session = OURS.InferenceSession(chain(), options)
+        np.testing.assert_array_equal(session.run(None, FEEDS, shrinking(OURS, "gpu:0"))[0], EXPECTED)
+        assert (one.state.counts["shrink"], two.state.counts["shrink"]) == (1, 1)
+        del session
+    assert left_nothing(one) and left_nothing(two)
 
 
 def resident() -> int:
