@@ -405,10 +405,10 @@ static size_t rank_at(const Rewrite* rewrite, const OrtNode* node) {
 static bool plan_conversion(const Rewrite* rewrite, const OrtNode* node, Perm* perm, Move* move) {
   size_t rank = rank_at(rewrite, node);
   const LayoutRule* rule = layout_rule(node);
-  if (rank < 3 || rank > MAX_PERM_RANK) return false;
+  if (rank < 2 || rank > MAX_PERM_RANK) return false;
   *perm = perm_to_first(rank);
   if (rule != NULL) return rule_plan(rule, node, perm, move);
-  *move = (Move){.output = *perm};
+  *move = (Move){.output = *perm, .is_plain = perm_is_identity(perm)};
   return true;
 }
 

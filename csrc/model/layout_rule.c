@@ -484,11 +484,9 @@ bool rule_plan(const LayoutRule* rule, const OrtNode* node, const Perm* perm, Mo
 }
 
 size_t rule_output_rank(const LayoutRule* rule, const OrtNode* node, size_t rank) {
-  const OrtTensorTypeAndShapeInfo* shape = rule->use == FLAT_ORDER ? shape_of(input_at(node, 1)) : NULL;
+  const OrtTensorTypeAndShapeInfo* shape = shape_of(input_at(node, 1));
   Move move;
-  if (rule->use == SHAPE) return 1;
-  if (rule->use == FLAT_ORDER && rule->attribute != NULL) return 2;
-  if (rule->use == FLAT_ORDER)
+  if (rule->use == FLAT_ORDER && rule->attribute == NULL) /* Reshape */
     return shape != NULL && shape->rank == 1 && shape->dims[0] > 0 ? (size_t)shape->dims[0] : 0;
   if (rank == 0 || rank > MAX_PERM_RANK) return 0;
   Perm perm = perm_to_first(rank);

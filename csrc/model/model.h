@@ -191,7 +191,7 @@ typedef enum NodeLayout {
   NODE_LAYOUT_CHANNELS_LAST,
 } NodeLayout;
 /* Puts the nodes that are to have channels last (`wanted` by node id), where the rank of their data is known
- * and at least 3, into NHWC_DOMAIN, with Transposes around them where the values around them are not
+ * and at least 2, into NHWC_DOMAIN, with Transposes around them where the values around them are not
  * converted as well; nodes of NODE_LAYOUT_ANY, Transposes among them, are changed where that saves
  * Transposes. *changed: anything was. */
 OrtStatus* graph_to_channels_last(OrtGraph* graph, const NodeLayout* wanted, bool* changed);

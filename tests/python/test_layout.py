@@ -143,6 +143,14 @@ def test_operators_that_depend_on_the_layout_are_converted(host: ModuleType, op:
     assert check(host, model(nodes, constants))[f"nhwc {op}"] == 1
 
 
+def test_two_axes_need_no_transpose(host: ModuleType) -> None:
+    """Such a node is converted all the same: its provider may have kernels of the internal domain only."""
+    nodes = [node("Flatten", ["x"], ["f"]), node("BatchNormalization", ["f", "s", "s", "s", "s"], ["y"])]
+    found = check(host, model(nodes, {"s": np.linspace(1, 2, 40, dtype=np.float32)}))
+    assert found["nhwc BatchNormalization"] == 1
+    assert found["Transpose"] == 0 or host is onnxruntime
+
+
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 18, 22])
 def test_versions_of_converted_nodes_are_stocks(opset: int) -> None:
     """Those of the schemas of the internal domain, where it has one."""
@@ -349,11 +357,13 @@ def test_a_constant_that_follows_takes_the_place_of_the_old_one() -> None:
             names.append({*graph.initializers})
             return super().get_capability(graph)
 
-    nodes, constants, opset = MOVES["Mul of channels"]
-    check(ort_abi, model([conv(), *nodes], constants, opset), Look)
-    assert names[0] == {"w", "c"}
-    assert len(names[-1]) == 2
-    assert "c" not in names[-1]
+    for case, is_same in (("Mul of channels", False), ("Add of a scalar", True)):
+        nodes, constants, opset = MOVES[case]
+        check(ort_abi, model([conv(), *nodes], constants, opset), Look)
+        assert names[0] == {"w", "c"}
+        assert len(names[-1]) == 2
+        assert ("c" in names[-1]) == is_same
+        names.clear()
 
 
 def test_axes_of_a_slice_have_the_type_of_its_starts() -> None:
@@ -374,6 +384,14 @@ STAYS: dict[str, tuple[list[onnx.NodeProto], dict[str, Array], int]] = {
     "Softmax-11 of space": (one("Softmax", axis=2), {}, 12),
     "Reshape": (one("Reshape", "shape"), {"shape": ints(1, 9, 4)}, 18),
     "MatMul": (one("MatMul", "c"), {"c": np.ones((3, 2), np.float32)}, 18),
+    "QuantizeLinear of blocks": (
+        [
+            node("QuantizeLinear", ["a", "s"], ["q"], axis=2, block_size=2),
+            node("DequantizeLinear", ["q", "s"], ["y"], axis=2, block_size=2),
+        ],
+        {"s": np.full((1, 3, 2, 3), 0.5, np.float32)},
+        21,
+    ),
     "Gather of a table": (one("Gather", "at", axis=1), {"at": ints(2, 0).reshape(1, 2)}, 18),
     "Expand to more axes": (one("Expand", "shape"), {"shape": ints(2, 1, 3, 4, 3)}, 18),
 }
@@ -461,6 +479,18 @@ def test_a_value_that_others_need_by_name_stays() -> None:
     assert found["nhwc Conv"] == 1
     assert found["Transpose"] == 2  # to the Conv, and to a
     assert found["Identity"] == 2
+
+
+def test_transposes_that_cancel_leave_nothing() -> None:
+    """What the model turns twice is read as it was, by who cannot move too."""
+    nodes = [
+        conv(y="y"),
+        node("Transpose", ["x"], ["b"], perm=TO_LAST),
+        node("Transpose", ["b"], ["c"], perm=TO_FIRST),
+        node("MatMul", ["c", "m"], ["z"]),
+    ]
+    found = check(ort_abi, model(nodes, {"m": np.ones((4, 1), np.float32)}, outputs=("y", "z")))
+    assert found == {"nhwc Conv": 1, "Transpose": 2, "MatMul": 1}
 
 
 def test_a_transpose_without_a_permutation_turns_all_axes_around() -> None:
