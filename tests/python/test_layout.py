@@ -186,6 +186,7 @@ def test_the_graph_imports_the_internal_domain(host: ModuleType) -> None:
 
     check(host, model([conv(y="y")], opset=17), Look)
     assert opsets[-1][NHWC] == opsets[-1][""] == 17
+    assert list(opsets[-1]) == sorted(opsets[-1])
 
 
 # ---- Resize ----

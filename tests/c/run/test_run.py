@@ -42,10 +42,9 @@ def save(
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / f"{name}.onnx")
 
 
-def save_layout_models(folder: Path) -> None:
-    """Models x float[1,2,5,4] -> y of windowed nodes, and NAME.expected: y of 0, 1, 2, ... as float32."""
+def layout_models() -> dict[str, list[onnx.NodeProto]]:
+    """The nodes of models x float[1,2,5,4] -> y, windowed ones among them."""
     node = helper.make_node
-    image = value("x", [1, 2, 5, 4])
     one = node("Conv", ["x", "w"], ["a"], "one", kernel_shape=[2, 2])
     relu = node("Relu", ["a"], ["b"], "relu")
     pool = node("MaxPool", ["x"], ["a"], "pool", kernel_shape=[2, 2])
@@ -110,6 +109,12 @@ def save_layout_models(folder: Path) -> None:
         node("Conv", ["x", "w"], ["p"], "one"),
         node("If", ["yes"], ["y"], "choice", then_branch=branches[0], else_branch=branches[1]),
     ]
+    return chains
+
+
+def save_layout_models(folder: Path) -> None:
+    """Saves `layout_models`, and NAME.expected: y of 0, 1, 2, ... as float32."""
+    image = value("x", [1, 2, 5, 4])
     weights: dict[str, np.ndarray] = {"w": (np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) % 5) - 1}
     weights["v"] = (np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) % 7) - 2
     weights["u"] = np.arange(9, dtype=np.float32).reshape(3, 3, 1, 1) - 4
@@ -119,7 +124,7 @@ def save_layout_models(folder: Path) -> None:
     weights["k"] = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
     weights["from"], weights["to"] = np.array([0, 0, 1], np.int64), np.array([1, 3, 3], np.int64)
     weights["yes"] = np.array(True)
-    for name, nodes in chains.items():
+    for name, nodes in layout_models().items():
         inner = [each for outer in nodes for attribute in outer.attribute for each in attribute.g.node]
         read = {key for each in (*nodes, *inner) for key in each.input}
         used = {key: array for key, array in weights.items() if key in read}
