@@ -87,6 +87,7 @@ struct OrtNode {
   size_t subgraph_count;
   const char* ep_name; /* borrows from the session; NULL while unassigned; the origin's counts */
   void* assignment;    /* for run/partition */
+  const void* paid_by; /* for run/budget: the EP whose budget has what the node needs */
 };
 
 struct OrtGraph {

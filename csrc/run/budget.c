@@ -100,18 +100,24 @@ static bool estimate_node(EpBudget* budget, const OrtNode* node, uint64_t* out) 
 }
 
 OrtStatus* budget_take(EpBudget* budget, const Unit* unit, bool* fits) {
-  *fits = !budget->is_over;
-  if (!budget->is_limited || budget->is_over) return NULL;
   uint64_t needed = 0;
-  for (size_t i = 0; i < unit->node_count; i++) {
+  bool is_paid = true;
+  for (size_t i = 0; budget->is_limited && i < unit->node_count; i++) {
     uint64_t bytes = 0;
+    if (unit->nodes[i]->paid_by == unit->ep) continue;
+    is_paid = false;
+    if (budget->is_over) break;
     bool ok = budget->has_stats ? node_stats_find(&budget->stats, unit->nodes[i], &bytes)
                                 : estimate_node(budget, unit->nodes[i], &bytes);
     if (!ok) return status_no_memory();
     needed = add(needed, bytes);
   }
-  budget->is_over = add(budget->spent, needed) > budget->limit;
-  if (!budget->is_over) budget->spent += needed;
+  *fits = true;
+  if (is_paid) return NULL;
+  budget->is_over = budget->is_over || add(budget->spent, needed) > budget->limit;
   *fits = !budget->is_over;
+  if (budget->is_over) return NULL;
+  budget->spent += needed;
+  for (size_t i = 0; i < unit->node_count; i++) unit->nodes[i]->paid_by = unit->ep;
   return NULL;
 }

@@ -34,8 +34,8 @@ typedef struct EpBudget {
  * after a failure. */
 OrtStatus* budget_open(const OrtSession* session, const SessionEp* ep, EpBudget* out);
 void budget_close(EpBudget* budget); /* releases */
-/* Takes from the budget what the unit's nodes need. *fits is false from the first unit on for which there is
- * not enough left. */
+/* Takes from the budget what the unit's nodes need, each once, however often the EP claims it. *fits is false
+ * from the first unit on for which there is not enough left, until `is_over` is set back. */
 OrtStatus* budget_take(EpBudget* budget, const Unit* unit, bool* fits);
 
 #endif

@@ -214,10 +214,11 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
   return NULL;
 }
 
-static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info) {
+static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info, EpBudget* budget) {
   OrtStatus* status = info->ep->ep->GetCapability(info->ep->ep, info->graph, info);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetCapability failed", info->ep->name);
-  return check_claims(info);
+  TRY(check_claims(info));
+  return refuse_beyond_budget(info, budget);
 }
 
 static void withdraw_claims(OrtEpGraphSupportInfo* info) {
@@ -228,15 +229,17 @@ static void withdraw_claims(OrtEpGraphSupportInfo* info) {
   info->count = 0;
 }
 
-/* Converts the claimed nodes if the EP wants channels last, and asks again about what became of the graph. */
-static OrtStatus* ask_with_layout(OrtEpGraphSupportInfo* info) {
+/* Converts the claimed nodes if the EP wants channels last, and asks again about what became of the graph.
+ * They are no other EP's then: those that there is no memory for stay as they are. */
+static OrtStatus* ask_with_layout(OrtEpGraphSupportInfo* info, EpBudget* budget) {
   bool changed = false;
-  TRY(ask_ep(info));
+  TRY(ask_ep(info, budget));
   if (!info->ep->wants_channels_last) return NULL;
   TRY(layout_convert(info, &changed));
   if (!changed) return NULL;
   withdraw_claims(info);
-  TRY(ask_ep(info));
+  budget->is_over = false;
+  TRY(ask_ep(info, budget));
   return layout_check(info);
 }
 
@@ -252,8 +255,7 @@ static OrtStatus* ask_about_graph(OrtSession* session, SessionEp* ep, OrtGraph* 
       TRY(ask_about_graph(session, ep, node->subgraphs[k], budget));
   }
   if (!is_open) return NULL;
-  TRY_DONE(ask_with_layout(&info));
-  TRY_DONE(refuse_beyond_budget(&info, budget));
+  TRY_DONE(ask_with_layout(&info, budget));
   TRY_DONE(keep_units(&info));
 done:
   mem_free(info.claims);

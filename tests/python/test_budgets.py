@@ -15,11 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 import onnxruntime
 import pytest
+from channels_last import NHWC, ChannelsLast
 from ep_support import OLD_STOCK, model, open_session, registered
 from onnx import helper
 
 import ort_abi
 from ort_abi import ep
+from ort_abi.graph import Graph
 
 KEY = "session.resource_cuda_partitioning_settings"
 X = np.ones(256, np.float32)  # 1 KB, as all values are
@@ -127,6 +129,46 @@ def test_the_nodes_that_stock_gives(
     )
     assert ours == stock
     assert len(set(ours)) > 3
+
+
+class CudaLast(ChannelsLast):
+    """Prefers channels last, and remembers the converted nodes that it got."""
+
+    name = "CUDAExecutionProvider"
+    converted: ClassVar[list[str]] = []
+
+    def get_available_resource(self) -> int | None:
+        return None
+
+    def compile(self, graph: Graph) -> Callable[..., Any]:
+        self.converted.extend(node.op_type for node in graph.nodes if node.domain == NHWC)
+        return super().compile(graph)
+
+
+@pytest.mark.skipif(OLD_STOCK, reason="budgets of plugins are new in onnxruntime 1.28")
+def test_only_nodes_within_the_budget_are_converted() -> None:
+    """The others are another provider's, which knows channels first only."""
+    nodes = [
+        helper.make_node("Conv", ["x", "v"], ["a"], name="one"),
+        helper.make_node("Sigmoid", ["a"], ["b"], name="sigmoid"),
+        helper.make_node("Conv", ["b", "w"], ["c"], name="two"),
+        helper.make_node("Relu", ["c"], ["y"], name="relu"),
+    ]
+    weights = {name: np.full((3, 3, 2, 2), number, np.float32) for name, number in (("v", 1), ("w", 2))}
+    source = model(nodes, {"x": (np.float32, [1, 3, 8, 8])}, {"y": (np.float32, None)}, weights)
+    feeds = {"x": np.ones((1, 3, 8, 8), np.float32)}
+    seen = []
+    for host, limit in itertools.product((ort_abi, onnxruntime), (0, 1, 2, 3, 4, 9)):
+        CudaLast.converted.clear()
+        with registered(host, CudaLast):
+            options = {"config": {KEY: f"{limit},"}, "fallback": True, "optimize": False}
+            session = open_session(host, CudaLast, source, **options)
+            np.testing.assert_allclose(session.run(None, feeds)[0], 72 / (1 + np.exp(-12)) / 3, rtol=1e-6)
+            del session
+            gc.collect()
+        seen.append(list(CudaLast.converted))
+    ours, stock = seen[:6], seen[6:]
+    assert ours == stock == [[], [], ["Conv"], *[["Conv", "Conv"]] * 3]
 
 
 def test_nodes_that_are_not_in_the_file_need_nothing(tmp_path: Path) -> None:
