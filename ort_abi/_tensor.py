@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 
-__all__ = ["address_of", "array_at", "copy_tensor", "fill_strings", "read_strings", "view_tensor"]
+__all__ = [
+    "address_of",
+    "array_at",
+    "copy_tensor",
+    "fill_strings",
+    "read_strings",
+    "type_and_shape",
+    "view_tensor",
+]
 
 Array = NDArray[Any]
 

@@ -250,6 +250,13 @@ uint64_t bridge_stream_id(const BridgeCall* call, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
 
+/* A Python object, as a struct of a host knows it. */
+typedef struct BridgePeer {
+  const BridgeHost* host;
+  uint64_t id;
+  char* name; /* of the provider */
+} BridgePeer;
+
 /* gate.c */
 bool bridge_gate_enter(void);
 void bridge_gate_leave(void);
@@ -263,6 +270,10 @@ OrtStatus* bridge_call_end(BridgeCall* call);
 void bridge_call_end_void(BridgeCall* call);
 void bridge_fail_with_status(BridgeCall* call, OrtStatus* status);
 void bridge_release(const BridgeHost* host, const char* slot, const char* name, uint64_t id);
+void* bridge_peer_new(size_t size, size_t offset, const BridgeHost* host, uint64_t id, const char* name,
+                      const char* slot);
+void bridge_peer_free(void* made, BridgePeer* peer, const char* slot);
+BridgeCall bridge_peer_call(const BridgePeer* peer, const char* slot);
 
 /* device.c; an owner is the Python object of a factory or of a provider */
 OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpFactory* factory,
@@ -279,9 +290,7 @@ OrtStatus* bridge_stream_new(const BridgeHost* host, const char* slot, uint64_t 
 /* ep.c */
 typedef struct PyEp {
   OrtEp base; /* first: the host's pointer is ours */
-  const BridgeHost* host;
-  uint64_t id;
-  char* name;
+  BridgePeer peer;
   OrtEpFactory* factory; /* outlives the provider */
   char* compatibility;   /* what the provider last said of a compiled model */
 } PyEp;
@@ -400,7 +409,7 @@ int bridge_py_select_model(BridgeCall* call, uint64_t factory, const OrtHardware
                            const OrtKeyValuePairs* const* candidates, size_t num_candidates,
                            const OrtSessionOptions* options, size_t* index);
 int bridge_py_find_kernel(BridgeCall* call, uint64_t ep, const char* domain, const char* op_type,
-                          uint64_t* state);
+                          int since_version, uint64_t* state);
 int bridge_py_infer_shapes(BridgeCall* call, uint64_t factory, size_t op, OrtShapeInferContext* context);
 int bridge_py_concat(BridgeCall* call, uint64_t ep, uint64_t stream_handle, const OrtValue* const* values,
                      size_t count, uint64_t output, size_t size);

@@ -138,3 +138,32 @@ void bridge_release(const BridgeHost* host, const char* slot, const char* name, 
   if (call.entered) call.ok = bridge_py_release(&call, id);
   bridge_call_end_void(&call);
 }
+
+/* ---- Structs with a Python object behind them ---- */
+
+/* Gives zeroed memory (released with bridge_peer_free) whose peer, at `offset`, is filled in; takes the
+ * object of the id, copies name. NULL without memory: then the object is released. */
+void* bridge_peer_new(size_t size, size_t offset, const BridgeHost* host, uint64_t id, const char* name,
+                      const char* slot) {
+  char* made = calloc(1, size);
+  char* copy = bridge_copy_string(name);
+  if (!made || !copy) {
+    free(made);
+    free(copy);
+    bridge_release(host, slot, name, id);
+    return NULL;
+  }
+  *(BridgePeer*)(made + offset) = (BridgePeer){host, id, copy};
+  return made;
+}
+
+/* Releases the Python object, then the struct `made` that the peer is in. */
+void bridge_peer_free(void* made, BridgePeer* peer, const char* slot) {
+  bridge_release(peer->host, slot, peer->name, peer->id);
+  free(peer->name);
+  free(made);
+}
+
+BridgeCall bridge_peer_call(const BridgePeer* peer, const char* slot) {
+  return bridge_call_begin(peer->host, slot, peer->name);
+}

@@ -126,7 +126,8 @@ static OrtStatus* op_create_kernel(const OrtCustomOp* base, const OrtApi* api, c
   OrtStatus* status = op->host->ep_api->KernelInfo_GetEp(info, &ep);
   if (status) return status;
   BridgeCall call = bridge_call_begin(op->host, "OrtCustomOp::CreateKernelV2", op->ep_name);
-  if (call.entered) call.ok = bridge_py_find_kernel(&call, bridge_ep_id(ep), op->domain, op->name, &state);
+  if (call.entered)
+    call.ok = bridge_py_find_kernel(&call, bridge_ep_id(ep), op->domain, op->name, op->first, &state);
   status = bridge_call_end(&call);
   if (!status) status = bridge_create_kernel((void*)(uintptr_t)state, info, &made);
   if (!status) *kernel = made;

@@ -1,64 +1,30 @@
 /* Devices of Python providers: allocators, copies, streams and notifications. Each struct that a host gets
  * carries the id of one Python object. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bridge.h"
 
-/* What every struct here knows. */
-typedef struct Peer {
-  const BridgeHost* host;
-  uint64_t id;
-  char* name; /* of the provider */
-} Peer;
-
 typedef struct PyAllocator {
   OrtAllocator base; /* first, in each of them: the host's pointer is ours */
-  Peer peer;
+  BridgePeer peer;
   OrtMemoryInfo* info;
   OrtEpFactory* factory; /* used: hosts call its ReleaseAllocator */
 } PyAllocator;
 
 typedef struct PyTransfer {
   OrtDataTransferImpl base;
-  Peer peer;
+  BridgePeer peer;
 } PyTransfer;
 
 typedef struct PyStream {
   OrtSyncStreamImpl base;
-  Peer peer;
+  BridgePeer peer;
 } PyStream;
 
 typedef struct PyNotification {
   OrtSyncNotificationImpl base;
-  Peer peer;
+  BridgePeer peer;
 } PyNotification;
-
-static BridgeCall begin(const Peer* peer, const char* slot) {
-  return bridge_call_begin(peer->host, slot, peer->name);
-}
-
-/* Gives zeroed memory (caller releases with free) whose peer, at `offset`, is filled in; copies name. NULL
- * without memory: then the Python object is released. */
-static void* new_struct(size_t size, size_t offset, const BridgeHost* host, uint64_t id, const char* name,
-                        const char* slot) {
-  char* made = calloc(1, size);
-  char* copy = bridge_copy_string(name);
-  if (!made || !copy) {
-    free(made);
-    free(copy);
-    bridge_release(host, slot, name, id);
-    return NULL;
-  }
-  *(Peer*)(made + offset) = (Peer){host, id, copy};
-  return made;
-}
-
-static void free_struct(void* made, Peer* peer, const char* slot) {
-  bridge_release(peer->host, slot, peer->name, peer->id);
-  free(peer->name);
-  free(made);
-}
 
 /* ---- Streams as Python knows them ---- */
 
@@ -114,9 +80,9 @@ bool bridge_run_wait_for_others(BridgeRun* run) {
 static void* allocate(OrtAllocator* this_, size_t size, BridgeAllocKind kind, OrtSyncStream* on) {
   static const char* const slots[] = {"OrtAllocator::Alloc", "OrtAllocator::Reserve",
                                       "OrtAllocator::AllocOnStream"};
-  const Peer* peer = &((PyAllocator*)this_)->peer;
+  const BridgePeer* peer = &((PyAllocator*)this_)->peer;
   uint64_t address = 0;
-  BridgeCall call = begin(peer, slots[kind]);
+  BridgeCall call = bridge_peer_call(peer, slots[kind]);
   if (call.entered)
     call.ok = bridge_py_alloc(&call, peer->id, size, kind, bridge_stream_id(&call, on), &address);
   void* result = call.entered && call.ok ? (void*)(uintptr_t)address : NULL;
@@ -137,9 +103,9 @@ static void* allocator_alloc_on_stream(OrtAllocator* this_, size_t size, OrtSync
 }
 
 static void allocator_free(OrtAllocator* this_, void* p) {
-  const Peer* peer = &((PyAllocator*)this_)->peer;
+  const BridgePeer* peer = &((PyAllocator*)this_)->peer;
   if (!p) return;
-  BridgeCall call = begin(peer, "OrtAllocator::Free");
+  BridgeCall call = bridge_peer_call(peer, "OrtAllocator::Free");
   if (call.entered) call.ok = bridge_py_free(&call, peer->id, (uint64_t)(uintptr_t)p);
   bridge_call_end_void(&call);
 }
@@ -150,16 +116,16 @@ static const OrtMemoryInfo* allocator_info(const OrtAllocator* this_) {
 
 /* Gives (caller releases with ReleaseKeyValuePairs). */
 static OrtStatus* allocator_get_stats(const OrtAllocator* this_, OrtKeyValuePairs** out) {
-  const Peer* peer = &((const PyAllocator*)this_)->peer;
+  const BridgePeer* peer = &((const PyAllocator*)this_)->peer;
   *out = NULL;
-  BridgeCall call = begin(peer, "OrtAllocator::GetStats");
+  BridgeCall call = bridge_peer_call(peer, "OrtAllocator::GetStats");
   if (call.entered) call.ok = bridge_py_get_stats(&call, peer->id, out);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* allocator_shrink(OrtAllocator* this_) {
-  const Peer* peer = &((PyAllocator*)this_)->peer;
-  BridgeCall call = begin(peer, "OrtAllocator::Shrink");
+  const BridgePeer* peer = &((PyAllocator*)this_)->peer;
+  BridgeCall call = bridge_peer_call(peer, "OrtAllocator::Shrink");
   if (call.entered) call.ok = bridge_py_shrink(&call, peer->id);
   return bridge_call_end(&call);
 }
@@ -177,7 +143,7 @@ OrtStatus* bridge_allocator_new(const BridgeHost* host, const char* slot, OrtEpF
   OrtStatus* status = bridge_call_end(&call);
   if (status) return status;
   if (!info.id) return host->api->GetAllocatorWithDefaultOptions(out);
-  PyAllocator* made = new_struct(sizeof *made, offsetof(PyAllocator, peer), host, info.id, name, slot);
+  PyAllocator* made = bridge_peer_new(sizeof *made, offsetof(PyAllocator, peer), host, info.id, name, slot);
   if (!made) {
     host->api->ReleaseMemoryInfo(info.memory);
     return bridge_no_memory(host, slot);
@@ -203,7 +169,7 @@ void bridge_allocator_free(OrtAllocator* base) {
   if (base->Alloc != allocator_alloc) return;
   OrtEpFactory* factory = allocator->factory;
   allocator->peer.host->api->ReleaseMemoryInfo(allocator->info);
-  free_struct(allocator, &allocator->peer, "OrtEpFactory::ReleaseAllocator");
+  bridge_peer_free(allocator, &allocator->peer, "OrtEpFactory::ReleaseAllocator");
   bridge_factory_unuse(factory);
 }
 
@@ -211,9 +177,9 @@ void bridge_allocator_free(OrtAllocator* base) {
 
 static bool transfer_can_copy(const OrtDataTransferImpl* this_ptr, const OrtMemoryDevice* source,
                               const OrtMemoryDevice* target) {
-  const Peer* peer = &((const PyTransfer*)this_ptr)->peer;
+  const BridgePeer* peer = &((const PyTransfer*)this_ptr)->peer;
   int yes = 0;
-  BridgeCall call = begin(peer, "OrtDataTransferImpl::CanCopy");
+  BridgeCall call = bridge_peer_call(peer, "OrtDataTransferImpl::CanCopy");
   if (call.entered) call.ok = bridge_py_can_copy(&call, peer->id, source, target, &yes);
   bool result = call.entered && call.ok && yes;
   bridge_call_end_void(&call);
@@ -223,8 +189,8 @@ static bool transfer_can_copy(const OrtDataTransferImpl* this_ptr, const OrtMemo
 /* Borrows the values during the call. */
 static OrtStatus* transfer_copy_tensors(OrtDataTransferImpl* this_ptr, const OrtValue** sources,
                                         OrtValue** targets, OrtSyncStream** streams, size_t count) {
-  const Peer* peer = &((PyTransfer*)this_ptr)->peer;
-  BridgeCall call = begin(peer, "OrtDataTransferImpl::CopyTensors");
+  const BridgePeer* peer = &((PyTransfer*)this_ptr)->peer;
+  BridgeCall call = bridge_peer_call(peer, "OrtDataTransferImpl::CopyTensors");
   bool is_ready = call.entered;
   for (size_t i = 0; streams && is_ready && i < count; i++) is_ready = wait_for_others(&call, streams[i]);
   if (is_ready) call.ok = bridge_py_copy_tensors(&call, peer->id, sources, targets, streams, count);
@@ -233,7 +199,7 @@ static OrtStatus* transfer_copy_tensors(OrtDataTransferImpl* this_ptr, const Ort
 
 static void transfer_release(OrtDataTransferImpl* this_ptr) {
   PyTransfer* transfer = (PyTransfer*)this_ptr;
-  free_struct(transfer, &transfer->peer, "OrtDataTransferImpl::Release");
+  bridge_peer_free(transfer, &transfer->peer, "OrtDataTransferImpl::Release");
 }
 
 /* Gives the data transfer (host releases with its Release), NULL if the provider has none. */
@@ -246,7 +212,7 @@ OrtStatus* bridge_transfer_new(const BridgeHost* host, uint64_t factory_id, cons
   if (call.entered) call.ok = bridge_py_create_data_transfer(&call, factory_id, &id);
   OrtStatus* status = bridge_call_end(&call);
   if (status || !id) return status;
-  PyTransfer* made = new_struct(sizeof *made, offsetof(PyTransfer, peer), host, id, name, slot);
+  PyTransfer* made = bridge_peer_new(sizeof *made, offsetof(PyTransfer, peer), host, id, name, slot);
   if (!made) return bridge_no_memory(host, slot);
   made->base = (OrtDataTransferImpl){.ort_version_supported = host->version,
                                      .Release = transfer_release,
@@ -260,8 +226,8 @@ OrtStatus* bridge_transfer_new(const BridgeHost* host, uint64_t factory_id, cons
 
 static OrtStatus* notify(OrtSyncNotificationImpl* this_ptr, const char* slot, BridgeNotify what,
                          OrtSyncStream* consumer) {
-  const Peer* peer = &((PyNotification*)this_ptr)->peer;
-  BridgeCall call = begin(peer, slot);
+  const BridgePeer* peer = &((PyNotification*)this_ptr)->peer;
+  BridgeCall call = bridge_peer_call(peer, slot);
   if (call.entered) call.ok = bridge_py_notify(&call, peer->id, what, bridge_stream_id(&call, consumer));
   return bridge_call_end(&call);
 }
@@ -280,21 +246,21 @@ static OrtStatus* notification_wait_on_host(OrtSyncNotificationImpl* this_ptr) {
 
 static void notification_release(OrtSyncNotificationImpl* this_ptr) {
   PyNotification* notification = (PyNotification*)this_ptr;
-  free_struct(notification, &notification->peer, "OrtSyncNotificationImpl::Release");
+  bridge_peer_free(notification, &notification->peer, "OrtSyncNotificationImpl::Release");
 }
 
 /* Gives the notification (host releases with its Release). */
 static OrtStatus* stream_create_notification(OrtSyncStreamImpl* this_ptr, OrtSyncNotificationImpl** out) {
   static const char slot[] = "OrtSyncStreamImpl::CreateNotification";
-  const Peer* peer = &((PyStream*)this_ptr)->peer;
+  const BridgePeer* peer = &((PyStream*)this_ptr)->peer;
   uint64_t id = 0;
-  BridgeCall call = begin(peer, slot);
+  BridgeCall call = bridge_peer_call(peer, slot);
   *out = NULL;
   if (call.entered) call.ok = bridge_py_create_notification(&call, peer->id, &id);
   OrtStatus* status = bridge_call_end(&call);
   if (status) return status;
   PyNotification* made =
-      new_struct(sizeof *made, offsetof(PyNotification, peer), peer->host, id, peer->name, slot);
+      bridge_peer_new(sizeof *made, offsetof(PyNotification, peer), peer->host, id, peer->name, slot);
   if (!made) return bridge_no_memory(peer->host, slot);
   made->base = (OrtSyncNotificationImpl){.ort_version_supported = peer->host->version,
                                          .Release = notification_release,
@@ -309,9 +275,9 @@ static OrtStatus* stream_create_notification(OrtSyncStreamImpl* this_ptr, OrtSyn
 
 /* Borrows: whatever the provider says that its stream is. */
 static void* stream_get_handle(OrtSyncStreamImpl* this_ptr) {
-  const Peer* peer = &((PyStream*)this_ptr)->peer;
+  const BridgePeer* peer = &((PyStream*)this_ptr)->peer;
   uint64_t handle = 0;
-  BridgeCall call = begin(peer, "OrtSyncStreamImpl::GetHandle");
+  BridgeCall call = bridge_peer_call(peer, "OrtSyncStreamImpl::GetHandle");
   if (call.entered) call.ok = bridge_py_stream_handle(&call, peer->id, &handle);
   bool ok = call.entered && call.ok;
   bridge_call_end_void(&call);
@@ -319,22 +285,22 @@ static void* stream_get_handle(OrtSyncStreamImpl* this_ptr) {
 }
 
 static OrtStatus* stream_flush(OrtSyncStreamImpl* this_ptr) {
-  const Peer* peer = &((PyStream*)this_ptr)->peer;
-  BridgeCall call = begin(peer, "OrtSyncStreamImpl::Flush");
+  const BridgePeer* peer = &((PyStream*)this_ptr)->peer;
+  BridgeCall call = bridge_peer_call(peer, "OrtSyncStreamImpl::Flush");
   if (call.entered) call.ok = bridge_py_stream_flush(&call, peer->id);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* stream_on_session_run_end(OrtSyncStreamImpl* this_ptr) {
-  const Peer* peer = &((PyStream*)this_ptr)->peer;
-  BridgeCall call = begin(peer, "OrtSyncStreamImpl::OnSessionRunEnd");
+  const BridgePeer* peer = &((PyStream*)this_ptr)->peer;
+  BridgeCall call = bridge_peer_call(peer, "OrtSyncStreamImpl::OnSessionRunEnd");
   if (call.entered) call.ok = bridge_py_stream_run_end(&call, peer->id);
   return bridge_call_end(&call);
 }
 
 static void stream_release(OrtSyncStreamImpl* this_ptr) {
   PyStream* stream = (PyStream*)this_ptr;
-  free_struct(stream, &stream->peer, "OrtSyncStreamImpl::Release");
+  bridge_peer_free(stream, &stream->peer, "OrtSyncStreamImpl::Release");
 }
 
 /* Gives the stream (host releases with its Release). */
@@ -347,7 +313,7 @@ OrtStatus* bridge_stream_new(const BridgeHost* host, const char* slot, uint64_t 
   if (call.entered) call.ok = bridge_py_create_sync_stream(&call, owner, device, options, &id);
   OrtStatus* status = bridge_call_end(&call);
   if (status) return status;
-  PyStream* made = new_struct(sizeof *made, offsetof(PyStream, peer), host, id, name, slot);
+  PyStream* made = bridge_peer_new(sizeof *made, offsetof(PyStream, peer), host, id, name, slot);
   if (!made) return bridge_no_memory(host, slot);
   made->base = (OrtSyncStreamImpl){.ort_version_supported = host->version,
                                    .Release = stream_release,

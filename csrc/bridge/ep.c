@@ -8,14 +8,14 @@ static PyEp* of(const OrtEp* ep) {
 }
 
 static const char* ep_get_name(const OrtEp* this_ptr) {
-  return of(this_ptr)->name;
+  return of(this_ptr)->peer.name;
 }
 
 static OrtStatus* ep_get_capability(OrtEp* this_ptr, const OrtGraph* graph,
                                     OrtEpGraphSupportInfo* graph_support_info) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetCapability", ep->name);
-  if (call.entered) call.ok = bridge_py_get_capability(&call, ep->id, graph, graph_support_info);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::GetCapability");
+  if (call.entered) call.ok = bridge_py_get_capability(&call, ep->peer.id, graph, graph_support_info);
   return bridge_call_end(&call);
 }
 
@@ -31,17 +31,18 @@ static OrtStatus* ep_compile(OrtEp* this_ptr, const OrtGraph** graphs, const Ort
                              size_t count, OrtNodeComputeInfo** infos, OrtNode** ep_context_nodes) {
   PyEp* ep = of(this_ptr);
   uint64_t* ids = calloc(count ? count : 1, sizeof *ids);
-  if (!ids) return bridge_no_memory(ep->host, "OrtEp::Compile");
+  if (!ids) return bridge_no_memory(ep->peer.host, "OrtEp::Compile");
   for (size_t i = 0; i < count; i++) infos[i] = NULL;
 
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::Compile", ep->name);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::Compile");
   if (call.entered)
-    call.ok = bridge_py_compile(&call, ep->id, graphs, fused_nodes, count, ids, ep_context_nodes);
+    call.ok = bridge_py_compile(&call, ep->peer.id, graphs, fused_nodes, count, ids, ep_context_nodes);
   OrtStatus* status = bridge_call_end(&call);
   for (size_t i = 0; i < count && !status; i++) {
-    status = bridge_compute_info_new(ep->host, ids[i], ep->name, &infos[i]);
+    status = bridge_compute_info_new(ep->peer.host, ids[i], ep->peer.name, &infos[i]);
     if (status) {
-      for (size_t j = i + 1; j < count; j++) bridge_release(ep->host, "OrtEp::Compile", ep->name, ids[j]);
+      for (size_t j = i + 1; j < count; j++)
+        bridge_release(ep->peer.host, "OrtEp::Compile", ep->peer.name, ids[j]);
       ep_release_node_compute_infos(this_ptr, infos, i);
     }
   }
@@ -51,38 +52,38 @@ static OrtStatus* ep_compile(OrtEp* this_ptr, const OrtGraph** graphs, const Ort
 
 static OrtStatus* ep_get_kernel_registry(OrtEp* this_ptr, const OrtKernelRegistry** registry) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetKernelRegistry", ep->name);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::GetKernelRegistry");
   *registry = NULL;
-  if (call.entered) call.ok = bridge_py_get_kernel_registry(&call, ep->id, registry);
+  if (call.entered) call.ok = bridge_py_get_kernel_registry(&call, ep->peer.id, registry);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_on_run_start(OrtEp* this_ptr, const OrtRunOptions* run_options) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnRunStart", ep->name);
-  if (call.entered) call.ok = bridge_py_run_start(&call, ep->id, run_options);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::OnRunStart");
+  if (call.entered) call.ok = bridge_py_run_start(&call, ep->peer.id, run_options);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_on_run_end(OrtEp* this_ptr, const OrtRunOptions* run_options, bool sync_stream) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnRunEnd", ep->name);
-  if (call.entered) call.ok = bridge_py_run_end(&call, ep->id, run_options, sync_stream);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::OnRunEnd");
+  if (call.entered) call.ok = bridge_py_run_end(&call, ep->peer.id, run_options, sync_stream);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_set_dynamic_options(OrtEp* this_ptr, const char* const* keys, const char* const* values,
                                          size_t count) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::SetDynamicOptions", ep->name);
-  if (call.entered) call.ok = bridge_py_set_dynamic_options(&call, ep->id, keys, values, count);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::SetDynamicOptions");
+  if (call.entered) call.ok = bridge_py_set_dynamic_options(&call, ep->peer.id, keys, values, count);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::OnSessionInitializationEnd", ep->name);
-  if (call.entered) call.ok = bridge_py_session_ready(&call, ep->id);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::OnSessionInitializationEnd");
+  if (call.entered) call.ok = bridge_py_session_ready(&call, ep->peer.id);
   return bridge_call_end(&call);
 }
 
@@ -90,30 +91,30 @@ static OrtStatus* ep_on_session_initialization_end(OrtEp* this_ptr) {
 static OrtStatus* ep_create_allocator(OrtEp* this_ptr, const OrtMemoryInfo* memory_info,
                                       OrtAllocator** allocator) {
   PyEp* ep = of(this_ptr);
-  return bridge_allocator_new(ep->host, "OrtEp::CreateAllocator", ep->factory, ep->id, ep->name, memory_info,
-                              NULL, allocator);
+  return bridge_allocator_new(ep->peer.host, "OrtEp::CreateAllocator", ep->factory, ep->peer.id,
+                              ep->peer.name, memory_info, NULL, allocator);
 }
 
 static OrtStatus* ep_create_sync_stream(OrtEp* this_ptr, const OrtMemoryDevice* memory_device,
                                         OrtSyncStreamImpl** stream) {
   PyEp* ep = of(this_ptr);
-  return bridge_stream_new(ep->host, "OrtEp::CreateSyncStreamForDevice", ep->id, ep->name, memory_device,
-                           NULL, stream);
+  return bridge_stream_new(ep->peer.host, "OrtEp::CreateSyncStreamForDevice", ep->peer.id, ep->peer.name,
+                           memory_device, NULL, stream);
 }
 
 /* The host borrows the device from the factory. */
 static OrtStatus* ep_get_default_memory_device(const OrtEp* this_ptr, const OrtMemoryDevice** device) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::GetDefaultMemoryDevice", ep->name);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::GetDefaultMemoryDevice");
   *device = NULL;
-  if (call.entered) call.ok = bridge_py_default_memory_device(&call, ep->id, device);
+  if (call.entered) call.ok = bridge_py_default_memory_device(&call, ep->peer.id, device);
   return bridge_call_end(&call);
 }
 
 static OrtStatus* ep_sync(OrtEp* this_ptr) {
   PyEp* ep = of(this_ptr);
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::Sync", ep->name);
-  if (call.entered) call.ok = bridge_py_ep_sync(&call, ep->id);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::Sync");
+  if (call.entered) call.ok = bridge_py_ep_sync(&call, ep->peer.id);
   return bridge_call_end(&call);
 }
 
@@ -127,8 +128,8 @@ static OrtStatus* ep_should_convert_data_layout(OrtEp* this_ptr, const char* dom
                                                 OrtEpDataLayout target, int* should_convert) {
   PyEp* ep = of(this_ptr);
   (void)target; /* the one that it prefers */
-  BridgeCall call = bridge_call_begin(ep->host, "OrtEp::ShouldConvertDataLayoutForOp", ep->name);
-  if (call.entered) call.ok = bridge_py_should_convert(&call, ep->id, domain, op_type, should_convert);
+  BridgeCall call = bridge_peer_call(&ep->peer, "OrtEp::ShouldConvertDataLayoutForOp");
+  if (call.entered) call.ok = bridge_py_should_convert(&call, ep->peer.id, domain, op_type, should_convert);
   return bridge_call_end(&call);
 }
 
@@ -136,17 +137,9 @@ static OrtStatus* ep_should_convert_data_layout(OrtEp* this_ptr, const char* dom
  * releases the Python object. */
 OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t id, uint32_t features,
                          const char* name, OrtEp** out) {
-  PyEp* ep = calloc(1, sizeof *ep);
-  char* copy = bridge_copy_string(name);
-  if (!ep || !copy) {
-    free(ep);
-    free(copy);
-    bridge_release(host, "OrtEpFactory::CreateEp", name, id);
-    return bridge_no_memory(host, "OrtEpFactory::CreateEp");
-  }
-  ep->host = host;
-  ep->id = id;
-  ep->name = copy;
+  static const char slot[] = "OrtEpFactory::CreateEp";
+  PyEp* ep = bridge_peer_new(sizeof *ep, offsetof(PyEp, peer), host, id, name, slot);
+  if (!ep) return bridge_no_memory(host, slot);
   ep->factory = factory;
   ep->base.ort_version_supported = host->version;
   ep->base.GetName = ep_get_name;
@@ -173,14 +166,12 @@ OrtStatus* bridge_ep_new(const BridgeHost* host, OrtEpFactory* factory, uint64_t
 
 /* The id of the Python object of a provider; 0 for somebody else's. */
 uint64_t bridge_ep_id(const OrtEp* ep) {
-  return ep && ep->GetCapability == ep_get_capability ? of(ep)->id : 0;
+  return ep && ep->GetCapability == ep_get_capability ? of(ep)->peer.id : 0;
 }
 
 /* Releases the OrtEp and its Python object. */
 void bridge_ep_free(OrtEp* base) {
   PyEp* ep = of(base);
-  bridge_release(ep->host, "OrtEpFactory::ReleaseEp", ep->name, ep->id);
   free(ep->compatibility);
-  free(ep->name);
-  free(ep);
+  bridge_peer_free(ep, &ep->peer, "OrtEpFactory::ReleaseEp");
 }

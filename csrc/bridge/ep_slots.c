@@ -6,7 +6,7 @@
 
 static BridgeCall begin(const OrtEp* base, const char* slot) {
   const PyEp* ep = (const PyEp*)base;
-  return bridge_call_begin(ep->host, slot, ep->name);
+  return bridge_peer_call(&ep->peer, slot);
 }
 
 /* *answer is written by a successful call only. */
@@ -14,7 +14,7 @@ static OrtStatus* ask(const OrtEp* base, const char* slot, BridgeAsk what, int64
                       int64_t* answer) {
   BridgeCall call = begin(base, slot);
   int64_t said = 0;
-  if (call.entered) call.ok = bridge_py_ep_ask(&call, ((const PyEp*)base)->id, what, argument, &said);
+  if (call.entered) call.ok = bridge_py_ep_ask(&call, ((const PyEp*)base)->peer.id, what, argument, &said);
   OrtStatus* status = bridge_call_end(&call);
   if (!status) *answer = said;
   return status;
@@ -24,7 +24,7 @@ static OrtStatus* ask(const OrtEp* base, const char* slot, BridgeAsk what, int64
 static int64_t ask_void(const OrtEp* base, const char* slot, BridgeAsk what, int64_t argument) {
   BridgeCall call = begin(base, slot);
   int64_t said = 0;
-  if (call.entered) call.ok = bridge_py_ep_ask(&call, ((const PyEp*)base)->id, what, argument, &said);
+  if (call.entered) call.ok = bridge_py_ep_ask(&call, ((const PyEp*)base)->peer.id, what, argument, &said);
   bool is_good = call.entered && call.ok;
   bridge_call_end_void(&call);
   return is_good ? said : 0;
@@ -34,7 +34,7 @@ static int64_t ask_void(const OrtEp* base, const char* slot, BridgeAsk what, int
 
 static OrtStatus* ep_create_profiler(OrtEp* this_ptr, OrtEpProfilerImpl** profiler) {
   const PyEp* ep = (const PyEp*)this_ptr;
-  return bridge_profiler_new(ep->host, ep->id, ep->name, profiler);
+  return bridge_profiler_new(ep->peer.host, ep->peer.id, ep->peer.name, profiler);
 }
 
 /* ---- Compiled models ---- */
@@ -44,7 +44,7 @@ static const char* ep_get_compatibility_info(OrtEp* this_ptr, const OrtGraph* gr
   PyEp* ep = (PyEp*)this_ptr;
   char* text = NULL;
   BridgeCall call = begin(this_ptr, "OrtEp::GetCompiledModelCompatibilityInfo");
-  if (call.entered) call.ok = bridge_py_model_compatibility(&call, ep->id, graph, &text);
+  if (call.entered) call.ok = bridge_py_model_compatibility(&call, ep->peer.id, graph, &text);
   bridge_call_end_void(&call);
   free(ep->compatibility);
   ep->compatibility = text;

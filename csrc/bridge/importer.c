@@ -1,14 +1,10 @@
 /* Memory and semaphores of others that a provider imports. Each struct that a host gets carries the id of one
  * Python object. */
-#include <stdlib.h>
-
 #include "bridge.h"
 
 typedef struct PyImporter {
   OrtExternalResourceImporterImpl base; /* first, in each of them: the host's pointer is ours */
-  const BridgeHost* host;
-  uint64_t id;
-  char* name; /* of the provider */
+  BridgePeer peer;
   const OrtEpDevice* ep_device;
 } PyImporter;
 
@@ -19,9 +15,7 @@ typedef struct PyHandle {
     OrtExternalMemoryHandle memory;
     OrtExternalSemaphoreHandle semaphore;
   } base;
-  const BridgeHost* host;
-  uint64_t id;
-  char* name;
+  BridgePeer peer;
 } PyHandle;
 
 static const PyImporter* of(const OrtExternalResourceImporterImpl* importer) {
@@ -29,48 +23,33 @@ static const PyImporter* of(const OrtExternalResourceImporterImpl* importer) {
 }
 
 static BridgeCall begin(const OrtExternalResourceImporterImpl* importer, const char* slot) {
-  return bridge_call_begin(of(importer)->host, slot, of(importer)->name);
+  return bridge_peer_call(&of(importer)->peer, slot);
 }
 
 /* ---- Handles ---- */
 
 static void handle_free(PyHandle* handle, const char* slot) {
-  bridge_release(handle->host, slot, handle->name, handle->id);
-  free(handle->name);
-  free(handle);
+  bridge_peer_free(handle, &handle->peer, slot);
 }
 
-/* Gives a handle for the Python object with this id (released with handle_free). A failure releases it. */
-static OrtStatus* handle_new(const PyImporter* importer, const char* slot, uint64_t id, PyHandle** out) {
-  PyHandle* handle = calloc(1, sizeof *handle);
-  char* name = bridge_copy_string(importer->name);
-  if (!handle || !name) {
-    free(handle);
-    free(name);
-    bridge_release(importer->host, slot, importer->name, id);
-    return bridge_no_memory(importer->host, slot);
-  }
-  handle->host = importer->host;
-  handle->id = id;
-  handle->name = name;
-  *out = handle;
-  return NULL;
-}
-
+/* Gives a handle (released with handle_free). */
 static OrtStatus* import(const OrtExternalResourceImporterImpl* importer, const char* slot,
                          const BridgeExternal* what, PyHandle** out) {
+  const BridgePeer* peer = &of(importer)->peer;
   uint64_t id = 0;
   BridgeCall call = begin(importer, slot);
-  if (call.entered) call.ok = bridge_py_import(&call, of(importer)->id, what, &id);
+  if (call.entered) call.ok = bridge_py_import(&call, peer->id, what, &id);
   OrtStatus* status = bridge_call_end(&call);
-  return status ? status : handle_new(of(importer), slot, id, out);
+  if (status) return status;
+  *out = bridge_peer_new(sizeof **out, offsetof(PyHandle, peer), peer->host, id, peer->name, slot);
+  return *out ? NULL : bridge_no_memory(peer->host, slot);
 }
 
 static bool can_import(const OrtExternalResourceImporterImpl* importer, const char* slot,
                        const BridgeExternal* what) {
   int yes = 0;
   BridgeCall call = begin(importer, slot);
-  if (call.entered) call.ok = bridge_py_can_import(&call, of(importer)->id, what, &yes);
+  if (call.entered) call.ok = bridge_py_can_import(&call, of(importer)->peer.id, what, &yes);
   bool is_good = call.entered && call.ok && yes;
   bridge_call_end_void(&call);
   return is_good;
@@ -100,7 +79,7 @@ static OrtStatus* importer_import_memory(OrtExternalResourceImporterImpl* this_p
   *out_handle = NULL;
   OrtStatus* status = import(this_ptr, "OrtExternalResourceImporterImpl::ImportMemory", &what, &handle);
   if (status) return status;
-  handle->base.memory = (OrtExternalMemoryHandle){.version = of(this_ptr)->host->version,
+  handle->base.memory = (OrtExternalMemoryHandle){.version = of(this_ptr)->peer.host->version,
                                                   .ep_device = of(this_ptr)->ep_device,
                                                   .descriptor = *desc,
                                                   .Release = memory_release};
@@ -122,7 +101,7 @@ static OrtStatus* importer_create_tensor(OrtExternalResourceImporterImpl* this_p
   BridgeCall call = begin(this_ptr, "OrtExternalResourceImporterImpl::CreateTensorFromMemory");
   *out_tensor = NULL;
   if (call.entered) {
-    call.ok = bridge_py_imported_tensor(&call, ((const PyHandle*)mem_handle)->id,
+    call.ok = bridge_py_imported_tensor(&call, ((const PyHandle*)mem_handle)->peer.id,
                                         (int)tensor_desc->element_type, tensor_desc->shape, tensor_desc->rank,
                                         tensor_desc->offset_bytes, out_tensor);
   }
@@ -151,7 +130,7 @@ static OrtStatus* importer_import_semaphore(OrtExternalResourceImporterImpl* thi
   *out_handle = NULL;
   OrtStatus* status = import(this_ptr, "OrtExternalResourceImporterImpl::ImportSemaphore", &what, &handle);
   if (status) return status;
-  handle->base.semaphore = (OrtExternalSemaphoreHandle){.version = of(this_ptr)->host->version,
+  handle->base.semaphore = (OrtExternalSemaphoreHandle){.version = of(this_ptr)->peer.host->version,
                                                         .ep_device = of(this_ptr)->ep_device,
                                                         .descriptor = *desc,
                                                         .Release = semaphore_release};
@@ -170,7 +149,7 @@ static OrtStatus* use_semaphore(OrtExternalResourceImporterImpl* importer, const
                                 uint64_t value, int is_signal) {
   BridgeCall call = begin(importer, slot);
   if (call.entered) {
-    call.ok = bridge_py_semaphore(&call, ((const PyHandle*)handle)->id, bridge_stream_id(&call, stream),
+    call.ok = bridge_py_semaphore(&call, ((const PyHandle*)handle)->peer.id, bridge_stream_id(&call, stream),
                                   value, is_signal);
   }
   return bridge_call_end(&call);
@@ -193,9 +172,7 @@ static OrtStatus* importer_signal_semaphore(OrtExternalResourceImporterImpl* thi
 
 static void importer_release(OrtExternalResourceImporterImpl* this_ptr) {
   PyImporter* importer = (PyImporter*)this_ptr;
-  bridge_release(importer->host, "OrtExternalResourceImporterImpl::Release", importer->name, importer->id);
-  free(importer->name);
-  free(importer);
+  bridge_peer_free(importer, &importer->peer, "OrtExternalResourceImporterImpl::Release");
 }
 
 /* Gives the importer (host releases with its Release), NULL if the provider has none. Borrows ep_device,
@@ -209,17 +186,8 @@ OrtStatus* bridge_importer_new(const BridgeHost* host, uint64_t factory_id, cons
   if (call.entered) call.ok = bridge_py_create_importer(&call, factory_id, ep_device, &id);
   OrtStatus* status = bridge_call_end(&call);
   if (status || !id) return status;
-  PyImporter* made = calloc(1, sizeof *made);
-  char* copy = bridge_copy_string(name);
-  if (!made || !copy) {
-    free(made);
-    free(copy);
-    bridge_release(host, slot, name, id);
-    return bridge_no_memory(host, slot);
-  }
-  made->host = host;
-  made->id = id;
-  made->name = copy;
+  PyImporter* made = bridge_peer_new(sizeof *made, offsetof(PyImporter, peer), host, id, name, slot);
+  if (!made) return bridge_no_memory(host, slot);
   made->ep_device = ep_device;
   made->base = (OrtExternalResourceImporterImpl){.ort_version_supported = host->version,
                                                  .CanImportMemory = importer_can_import_memory,

@@ -1,8 +1,6 @@
 /* What runs: the compute info of a fused graph, and the kernel of a single node. Both are one Python
  * callable. */
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bridge.h"
 
@@ -13,45 +11,32 @@ typedef struct PyNode {
     OrtNodeComputeInfo info;
     OrtKernelImpl kernel;
   } base;
-  const BridgeHost* host;
-  uint64_t id;
-  char* name;
+  BridgePeer peer;
   uint64_t packed; /* as in BridgeRun; set before the first run */
   BridgeRun run;   /* of whoever has set busy */
   atomic_flag busy;
 } PyNode;
 
-/* Gives a node (released with free_node), NULL without memory; copies name. */
-static PyNode* new_node(const BridgeHost* host, uint64_t id, const char* name) {
-  PyNode* node = calloc(1, sizeof *node);
-  char* copy = bridge_copy_string(name);
-  if (!node || !copy) {
-    free(node);
-    free(copy);
-    return NULL;
-  }
-  node->host = host;
-  node->id = id;
-  node->name = copy;
-  atomic_flag_clear(&node->busy);
+/* Gives a node (released with free_node), NULL without memory; copies name. Takes the Python object. */
+static PyNode* new_node(const BridgeHost* host, uint64_t id, const char* name, const char* slot) {
+  PyNode* node = bridge_peer_new(sizeof *node, offsetof(PyNode, peer), host, id, name, slot);
+  if (node) atomic_flag_clear(&node->busy);
   return node;
 }
 
 static void free_node(PyNode* node, const char* slot) {
-  bridge_release(node->host, slot, node->name, node->id);
   bridge_run_clear(&node->run);
-  free(node->name);
-  free(node);
+  bridge_peer_free(node, &node->peer, slot);
 }
 
 /* Calls Python. With the inputs of the run before, and nothing else in the way, Python needs nothing but to
  * be told so. Returns a BridgeEnd. */
 static int run_in_python(PyNode* node, BridgeRun* run, bool same) {
   bool again = same && run->is_watched;
-  int end = again ? bridge_py_again(node->id)
-                  : bridge_py_compute(node->id, run == &node->run ? BRIDGE_RUN : BRIDGE_RUN_ALONE, run);
+  int end = again ? bridge_py_again(node->peer.id)
+                  : bridge_py_compute(node->peer.id, run == &node->run ? BRIDGE_RUN : BRIDGE_RUN_ALONE, run);
   if (end == BRIDGE_WATCHED && !bridge_run_unwatched(run))
-    end = bridge_py_compute(node->id, BRIDGE_LOOK, run);
+    end = bridge_py_compute(node->peer.id, BRIDGE_LOOK, run);
   run->is_watched = end == BRIDGE_WATCHED;
   return end;
 }
@@ -59,7 +44,7 @@ static int run_in_python(PyNode* node, BridgeRun* run, bool same) {
 static OrtStatus* run_with(PyNode* node, BridgeRun* run, OrtKernelContext* context, const char* slot) {
   bool same = false;
   run->packed = node->packed;
-  run->call = bridge_call_begin(node->host, slot, node->name);
+  run->call = bridge_peer_call(&node->peer, slot);
   if (run->call.entered && bridge_run_gather(run, context, &same) && bridge_run_wait_for_others(run))
     run->call.ok = run_in_python(node, run, same) != BRIDGE_FAILED;
   run->context = NULL;
@@ -101,11 +86,8 @@ static void info_release_state(OrtNodeComputeInfo* this_ptr, void* state) {
 /* Gives the compute info (released with bridge_compute_info_free). A failure releases the Python object. */
 OrtStatus* bridge_compute_info_new(const BridgeHost* host, uint64_t id, const char* name,
                                    OrtNodeComputeInfo** info) {
-  PyNode* node = new_node(host, id, name);
-  if (!node) {
-    bridge_release(host, "OrtEp::Compile", name, id);
-    return bridge_no_memory(host, "OrtEp::Compile");
-  }
+  PyNode* node = new_node(host, id, name, "OrtEp::Compile");
+  if (!node) return bridge_no_memory(host, "OrtEp::Compile");
   node->base.info = (OrtNodeComputeInfo){.ort_version_supported = host->version,
                                          .CreateState = info_create_state,
                                          .Compute = info_compute,
@@ -134,9 +116,9 @@ static OrtStatus* kernel_prepack(OrtKernelImpl* this_ptr, const OrtValue* tensor
   int packed = 0;
   *is_packed = false;
   if (input_index < 0 || input_index >= 64) return NULL; /* no place to remember it */
-  BridgeCall call = bridge_call_begin(node->host, "OrtKernelImpl::PrePackWeight", node->name);
+  BridgeCall call = bridge_peer_call(&node->peer, "OrtKernelImpl::PrePackWeight");
   if (call.entered)
-    call.ok = bridge_py_prepack(&call, node->id, tensor, input_index, allocator, cache, &packed);
+    call.ok = bridge_py_prepack(&call, node->peer.id, tensor, input_index, allocator, cache, &packed);
   OrtStatus* status = bridge_call_end(&call);
   if (status || !packed) return status;
   node->packed |= (uint64_t)1 << input_index;
@@ -148,8 +130,8 @@ static OrtStatus* kernel_prepack(OrtKernelImpl* this_ptr, const OrtValue* tensor
 static OrtStatus* kernel_set_shared(OrtKernelImpl* this_ptr, const void* const* buffers, const size_t* sizes,
                                     size_t count, int input_index) {
   PyNode* node = (PyNode*)this_ptr;
-  BridgeCall call = bridge_call_begin(node->host, "OrtKernelImpl::SetSharedPrePackedWeight", node->name);
-  if (call.entered) call.ok = bridge_py_set_shared(&call, node->id, buffers, sizes, count, input_index);
+  BridgeCall call = bridge_peer_call(&node->peer, "OrtKernelImpl::SetSharedPrePackedWeight");
+  if (call.entered) call.ok = bridge_py_set_shared(&call, node->peer.id, buffers, sizes, count, input_index);
   return bridge_call_end(&call);
 }
 
@@ -170,11 +152,8 @@ OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKerne
   if (call.entered) call.ok = bridge_py_create_kernel(&call, definition, info, &id, &features);
   status = bridge_call_end(&call);
   if (status) return status;
-  PyNode* node = new_node(host, id, name);
-  if (!node) {
-    bridge_release(host, "OrtKernelCreateFunc", name, id);
-    return bridge_no_memory(host, "OrtKernelCreateFunc");
-  }
+  PyNode* node = new_node(host, id, name, "OrtKernelCreateFunc");
+  if (!node) return bridge_no_memory(host, "OrtKernelCreateFunc");
   node->base.kernel = (OrtKernelImpl){
       .ort_version_supported = host->version, .Compute = kernel_compute, .Release = kernel_release};
   if (features & BRIDGE_KERNEL_PREPACK) {

@@ -233,8 +233,8 @@ def bridge_py_create_ep(
     ep.config = {key: value for key, value in config.items() if not key.startswith(prefix)}
     ep.devices = tuple(device_of(host.api, devices[i]) for i in range(count))
     ep._binding = Binding(host, logger, made)
-    ep.__init__()  # type: ignore[misc]
     features[0] = _features(made)
+    ep.__init__()  # type: ignore[misc]
     number[0] = _objects.add(ep)
 
 
@@ -322,8 +322,9 @@ def bridge_py_compile(
                 if context is not None and ep.config.get("ep.context_enable") == "1":
                     context_nodes[index] = create_context_node(call.host, ep.name, graph.fused_node, context)
     except BaseException:
-        for done in made:
-            _release(done)
+        with contextlib.ExitStack() as stack:  # goes on when one of them raises
+            for done in made:
+                stack.callback(_release, done)
         raise
 
 
@@ -395,18 +396,29 @@ def bridge_py_get_kernel_registry(call: CData, number: int, out: CData) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
     binding = ep._binding
     if binding.registry is None:
+        copies = memcpy_kernels(type(ep)) if binding.factory.memories else ()
+        specs = (*ep.kernels, *host_kernels(type(ep)), *copies)
         registry = ffi.new("OrtKernelRegistry**")
         check(binding.host.ep_api.CreateKernelRegistry(registry), binding.host.api)
+        try:
+            for spec in specs:
+                _register_kernel(ep, registry[0], spec)
+        except BaseException:  # none is better than one with some kernels
+            binding.host.ep_api.ReleaseKernelRegistry(registry[0])
+            _forget_definitions(binding)
+            raise
         binding.registry = registry[0]
-        copies = memcpy_kernels(type(ep)) if binding.factory.memories else ()
-        for spec in (*ep.kernels, *host_kernels(type(ep)), *copies):
-            _register_kernel(ep, spec)
     out[0] = binding.registry
 
 
-def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
-    binding, host = ep._binding, ep._binding.host
-    api, ep_api = host.api, host.ep_api
+def _forget_definitions(binding: Binding) -> None:
+    for number in binding.definitions:
+        _objects.remove(number)
+    binding.definitions.clear()
+
+
+def _register_kernel(ep: ExecutionProvider, registry: CData, spec: KernelSpec) -> None:
+    api, ep_api = ep._binding.host.api, ep._binding.host.ep_api
     builder, definition = ffi.new("OrtKernelDefBuilder**"), ffi.new("OrtKernelDef**")
     check(ep_api.CreateKernelDefBuilder(builder), api)
     try:
@@ -436,7 +448,7 @@ def _register_kernel(ep: ExecutionProvider, spec: KernelSpec) -> None:
             )
         check(ep_api.KernelDefBuilder_Build(builder[0], definition), api)
         create, state = _creator(ep, spec)
-        check(ep_api.KernelRegistry_AddKernel(binding.registry, definition[0], create, state), api)
+        check(ep_api.KernelRegistry_AddKernel(registry, definition[0], create, state), api)
     finally:
         ep_api.ReleaseKernelDef(definition[0])
         ep_api.ReleaseKernelDefBuilder(builder[0])
@@ -499,7 +511,7 @@ def bridge_py_prepack(
     call: CData, number: int, value: CData, index: int, allocator: CData, cache: CData, packed: CData
 ) -> None:
     kernel: Kernel = _objects.get(number, "kernel")
-    packed[0] = prepack(call.host.api, call.host.ep_api, number, kernel, value, index, allocator, cache)
+    packed[0] = prepack(call.host, number, kernel, value, index, allocator, cache)
 
 
 @callback
@@ -608,9 +620,7 @@ def _release(number: int) -> None:
 
 def _release_binding(ep: ExecutionProvider) -> None:
     binding = ep._binding
-    for number in binding.definitions:
-        _objects.remove(number)
-    binding.definitions.clear()
+    _forget_definitions(binding)
     if binding.registry is not None:
         binding.host.ep_api.ReleaseKernelRegistry(binding.registry)
         binding.registry = None

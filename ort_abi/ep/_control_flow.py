@@ -23,11 +23,14 @@ def bridge_py_concat(
     sources, targets = [], []
     try:
         for index in range(count):
-            sources.append(tensor_of(call.host, values[index], writeable=False))
-            targets.append(_part(sources[-1], output, size))
-            output, size = output + sources[-1].nbytes, size - sources[-1].nbytes
-        streams = [_stream_of(handle)] * count
-        plain_call(session_transfer(ep).copy_tensors, sources, targets, streams)
+            source = tensor_of(call.host, values[index], writeable=False)
+            if source.nbytes:
+                sources.append(source)
+                targets.append(_part(source, output, size))
+                output, size = output + source.nbytes, size - source.nbytes
+        if sources:
+            streams = [_stream_of(ep, handle)] * len(sources)
+            plain_call(session_transfer(ep).copy_tensors, sources, targets, streams)
     finally:
         for tensor in (*sources, *targets):
             tensor._close()
@@ -39,14 +42,14 @@ def _part(source: DeviceTensor, address: int, room: int) -> DeviceTensor:
     return DeviceTensor(address, source._element_type, source.shape, source.device, writeable=True)
 
 
-def _stream_of(handle: int) -> SyncStream | None:
-    """The stream with this handle: hosts give no more of it here. None for 0."""
+def _stream_of(ep: ExecutionProvider, handle: int) -> SyncStream | None:
+    """The provider's stream with this handle: hosts give no more of it here. None for 0."""
     if not handle:
         return None
     for stream in _objects.of_type(SyncStream):
-        if stream.handle() == handle:
+        if stream._factory is ep._binding.factory and stream.handle() == handle:
             return stream
-    raise LookupError(f"there is no stream with the handle {handle:#x}")
+    raise LookupError(f"{type(ep).__qualname__} has no stream with the handle {handle:#x}")
 
 
 @callback

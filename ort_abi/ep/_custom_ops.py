@@ -53,7 +53,8 @@ class CustomOp:
     """An operator of a provider's own: what it is called, and what it takes and gives (`OrtCustomOp`, API 1).
 
     `inputs` and `outputs` have a dtype, None for any type, or a `Formal` each. `since_version` is the first
-    version of the domain that has this form, or the first and last one, None for no end.
+    version of the domain that has this form, or the first and last one, None for no end. Hosts know one form
+    of an operator: several of one name differ in their types only.
     `infer_shapes` gives the shape of each output, None for one that it does not know; dimensions are an int,
     a name or None. It is called when a model is loaded; what it raises costs the shapes, and only our
     host logs it.
@@ -90,8 +91,10 @@ class CustomOp:
         return version if isinstance(version, tuple) else (version, None)
 
     def is_for(self, node: Node) -> bool:
-        """True if the node is of this operator."""
-        return (node.domain, node.op_type) == (self.domain, self.name)
+        """True if the node is of this operator, in this form."""
+        first, last = self.versions
+        is_version = first <= node.since_version and (last is None or node.since_version <= last)
+        return is_version and (node.domain, node.op_type) == (self.domain, self.name)
 
 
 def add_custom_ops(call: CData, info: CData, cls: type[ExecutionProvider]) -> None:
@@ -102,9 +105,12 @@ def add_custom_ops(call: CData, info: CData, cls: type[ExecutionProvider]) -> No
             f"{cls.__qualname__}.custom_ops has {len(operators)} operators; "
             f"{lib.BRIDGE_MAX_CUSTOM_OPS} are possible"
         )
+    forms: dict[str, tuple[int, int | None]] = {}
     for op in operators:
         if not isinstance(op, CustomOp):
             raise TypeError(f"{cls.__qualname__}.custom_ops must have CustomOp objects, not {op!r}")
+        if forms.setdefault(str(op), op.versions) != op.versions:
+            raise ValueError(f"{cls.__qualname__}.custom_ops has {op} in two versions: hosts take the first")
         first, last = op.versions
         inputs, outputs = tuple(op.inputs), tuple(op.outputs)
         formals = ffi.new("BridgeFormal[]", [_formal(item) for item in (*inputs, *outputs)])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
-from ort_abi._tensor import array_at
+from ort_abi._tensor import address_of, array_at, type_and_shape
 from ort_abi.ep import _dlpack
 
 __all__ = [
@@ -194,6 +194,8 @@ class SyncStream:
     Made by `ExecutionProvider.create_sync_stream` and `create_session_stream`; kernels find the one to use as
     `ctx.stream`.
     """
+
+    _factory: Any = None  # that of the provider
 
     def handle(self) -> int:
         """What others know the stream by, a `cudaStream_t`, say (`OrtSyncStreamImpl::GetHandle`)."""
@@ -374,13 +376,9 @@ def memory_device(ep_api: CData, pointer: CData) -> MemoryDevice:
 
 def tensor_of(host: CData, value: CData, writeable: bool) -> DeviceTensor:
     """An `OrtValue*` that is a tensor. *borrows* it."""
-    api = host.api
-    kind, dims, rank = ffi.new("ONNXTensorElementDataType*"), ffi.new("const int64_t**"), ffi.new("size_t*")
-    check(api.GetTensorElementTypeAndShapeDataReference(value, kind, dims, rank), api)
-    data = ffi.new("const void**")
-    check(api.GetTensorData(value, data), api)
-    shape = tuple(ffi.unpack(dims[0], rank[0])) if rank[0] else ()
-    return device_tensor(host.ep_api, value, int(ffi.cast("uintptr_t", data[0])), kind[0], shape, writeable)
+    element_type, shape = type_and_shape(host.api, value)
+    address = address_of(host.api, value)
+    return device_tensor(host.ep_api, value, address, element_type, shape, writeable)
 
 
 def device_tensor(

@@ -173,6 +173,7 @@ def bridge_py_create_sync_stream(
             SyncStream,
             f"{type(ep).__qualname__}.create_session_stream()",
         )
+    made._factory = factory
     number[0] = _objects.add(made)
 
 

@@ -41,6 +41,11 @@ def failed_call(call: CData) -> errors.OrtError:
 
 def forget_frames(error: BaseException | None) -> None:
     """Drops the tracebacks of an exception and its causes: their frames keep arrays alive."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
+    seen: set[int] = set()  # `raise first from second` makes a ring where second came from first
+    left = [error]
+    while left:
+        error = left.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            error.__traceback__ = None
+            left += [error.__cause__, error.__context__]

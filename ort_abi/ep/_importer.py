@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ort_abi._lib import CData
 from ort_abi.ep._device import MemoryInfo, SyncStream, plain_call
 
 __all__ = ["ExternalMemory", "ExternalSemaphore", "Imported", "ResourceImporter"]
@@ -20,7 +19,9 @@ class ExternalMemory:
     "host_allocation" (API 30)."""
     handle: int = 0
     size: int = 0
+    """Bytes of the whole, the first `offset` ones included."""
     offset: int = 0
+    """Where the part that is to be imported begins."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,14 @@ class ResourceImporter:
     memory: MemoryInfo
     """Which of the provider's `memory_infos` tensors over imported memory are in."""
 
-    _pointer: CData = None  # of `memory`, borrowed from the factory
+    _factory: Any = None  # has the host's form of `memory`
 
     def can_import_memory(self, type: str) -> bool:
         """True for the types of `ExternalMemory` that `import_memory` takes."""
         return False
 
     def import_memory(self, memory: ExternalMemory) -> int:
-        """The address of imported memory, as the provider's kernels know it."""
+        """The address of imported memory, from `memory.offset` on, as the provider's kernels know it."""
         raise NotImplementedError(f"{_name(self)} does not define import_memory()")
 
     def release_memory(self, address: int) -> None:

@@ -27,7 +27,7 @@ def bridge_py_create_importer(call: CData, number: int, device: CData, out: CDat
     memory = getattr(made, "memory", None)
     if memory not in factory.memories:
         raise ValueError(f"{what}: its memory must be one of memory_infos(), not {memory!r}")
-    made._pointer = factory.memories[memory]
+    made._factory = factory
     out[0] = _objects.add(made)
 
 
@@ -50,13 +50,15 @@ def bridge_py_import(call: CData, number: int, what: CData, out: CData) -> None:
     importer: ResourceImporter = _objects.get(number, "importer")
     described = _described(what)
     if isinstance(described, ExternalSemaphore):
-        out[0] = _objects.add(Imported(importer, importer.import_semaphore(described), None))
+        out[0] = _objects.add(Imported(importer, plain_call(importer.import_semaphore, described), None))
         return
+    if described.offset > described.size:
+        raise ValueError(f"the memory has {described.size} bytes, the offset is {described.offset}")
     address = importer.import_memory(described)
     if isinstance(address, bool) or not isinstance(address, int) or not 0 < address < 1 << 64:
         name = type(importer).__qualname__
         raise TypeError(f"{name}.import_memory() must return an address, not {address!r}")
-    out[0] = _objects.add(Imported(importer, address, described.size))
+    out[0] = _objects.add(Imported(importer, address, described.size - described.offset))
 
 
 @callback
@@ -75,7 +77,10 @@ def bridge_py_imported_tensor(
         raise ValueError(
             f"the tensor has {size} bytes from {offset} on, the imported memory only {memory.size}"
         )
-    api, info = call.host.api, memory.importer._pointer
+    api, importer = call.host.api, memory.importer
+    info = importer._factory.memories.get(importer.memory)
+    if info is None:
+        raise LookupError(f"the factory that has {importer.memory} was released")
     data = ffi.cast("void*", memory.item + offset)
     check(api.CreateTensorWithDataAsOrtValue(info, data, size, shape, rank, element_type, out), api)
 

@@ -17,6 +17,7 @@ from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi
 from ort_abi._tensor import address_of, read_strings, type_and_shape
 from ort_abi.ep._compute import _view, _Views
+from ort_abi.ep._device import memory_device, plain_call, tensor_of
 from ort_abi.ep._provider import Kernel
 
 __all__ = ["PrepackAllocator", "SharedWeights", "packs", "prepack", "release_shared", "set_shared"]
@@ -53,15 +54,17 @@ def _kept(what: str) -> RuntimeError:
 class PrepackAllocator:
     """Memory for packed weights, so that `shared.store` has nothing to copy. Valid during `prepack`."""
 
-    def __init__(self, allocator: CData) -> None:
+    def __init__(self, host: CData, allocator: CData) -> None:
         self._allocator: CData | None = allocator
+        self._ep_api = host.ep_api
         self._blocks: list[_Block] = []
 
     def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
         """A writable array in the host's memory, of any dtype but strings and those smaller than a byte.
 
         One that is kept after `prepack` gets its own elements then. Write every element before you store it:
-        hosts compare packed weights by their bytes.
+        hosts compare packed weights by their bytes. Raises TypeError for other dtypes, and where the host's
+        memory is a device's.
         """
         dims = (int(shape),) if isinstance(shape, int) else tuple(map(int, shape))
         element_type = dtypes.to_onnx(np.dtype(dtype))
@@ -78,6 +81,10 @@ class PrepackAllocator:
     def _new_block(self, size: int) -> _Block:
         if self._allocator is None:
             raise RuntimeError("an allocator is valid only during prepack()")
+        info = self._allocator.Info(self._allocator)
+        device = memory_device(self._ep_api, self._ep_api.MemoryInfo_GetMemoryDevice(info))
+        if not device.is_host:
+            raise TypeError(f"memory on {device} cannot be an array of NumPy: use memory of your own")
         memory = self._allocator.Alloc(self._allocator, max(size, 1))
         if memory == ffi.NULL:
             raise MemoryError(f"the host has no memory for {size} bytes of packed weights")
@@ -111,8 +118,8 @@ class PrepackAllocator:
 class SharedWeights:
     """Where `prepack` leaves arrays that kernels may share. Valid during the call."""
 
-    def __init__(self, api: CData, ep_api: CData, cache: CData, allocator: PrepackAllocator) -> None:
-        self._tables = api, ep_api
+    def __init__(self, host: CData, cache: CData, allocator: PrepackAllocator) -> None:
+        self._host = host
         self._cache: CData | None = cache
         self._allocator = allocator
         self._blocks: list[_Block] = []
@@ -136,10 +143,8 @@ class SharedWeights:
         blocks = [self._allocator._block_of(array) for array in arrays]
         pointers = ffi.new("void*[]", [block.memory for block in blocks])
         sizes = ffi.new("size_t[]", [block.size for block in blocks])
-        api, ep_api = self._tables
-        check(
-            ep_api.SharedPrePackedWeightCache_StoreWeightData(self._cache, pointers, sizes, len(blocks)), api
-        )
+        store = self._host.ep_api.SharedPrePackedWeightCache_StoreWeightData
+        check(store(self._cache, pointers, sizes, len(blocks)), self._host.api)
         self._blocks, self._layout = blocks, layout
 
     def _close(self) -> None:
@@ -151,7 +156,10 @@ def packs(kernel: Any) -> bool:
     return isinstance(kernel, Kernel) and type(kernel).prepack is not Kernel.prepack
 
 
-def _lent_tensor(api: CData, value: CData) -> _Views:
+def _lent_tensor(host: CData, value: CData) -> _Views:
+    api, ep_api = host.api, host.ep_api
+    if not memory_device(ep_api, ep_api.Value_GetMemoryDevice(value)).is_host:
+        return _Views([tensor_of(host, value, writeable=False)], [None], cacheable=False)
     element_type, shape = type_and_shape(api, value)
     if element_type == dtypes.STRING:
         return _Views([read_strings(api, value, shape)], [None])
@@ -160,25 +168,19 @@ def _lent_tensor(api: CData, value: CData) -> _Views:
 
 
 def prepack(
-    api: CData,
-    ep_api: CData,
-    number: int,
-    kernel: Kernel,
-    value: CData,
-    index: int,
-    allocator: CData,
-    cache: CData,
+    host: CData, number: int, kernel: Kernel, value: CData, index: int, allocator: CData, cache: CData
 ) -> bool:
     """Calls `kernel.prepack` for one constant input; `number` is the kernel's id."""
-    memory = PrepackAllocator(allocator)
-    shared = SharedWeights(api, ep_api, cache, memory) if cache != ffi.NULL else None
-    views = _lent_tensor(api, value)
+    memory = PrepackAllocator(host, allocator)
+    shared = SharedWeights(host, cache, memory) if cache != ffi.NULL else None
+    views = _lent_tensor(host, value)
     views.start()
     try:
-        packed = bool(kernel.prepack(index, views.outer[0], memory, shared))
+        packed = bool(plain_call(kernel.prepack, index, views.outer[0], memory, shared))
     finally:  # after an error too; then its own text counts
         if shared is not None:
             shared._close()
+        views.close()
         are_back = _take_back(views), memory._close(shared._blocks if shared is not None else [])
     if not all(are_back):
         raise _kept(f"the weight that is input {index}" if not are_back[0] else "an array of the allocator")
@@ -202,7 +204,7 @@ def set_shared(number: int, kernel: Kernel, index: int, addresses: Sequence[int]
     del arrays, roots, array, root
     views.start()
     _shared.setdefault(number, []).append(views)
-    kernel.set_shared(index, (*views.outer,))
+    plain_call(kernel.set_shared, index, (*views.outer,))
 
 
 def release_shared(number: int) -> None:

@@ -71,6 +71,12 @@ class KernelSpec:
     cpu_inputs: tuple[int, ...] = ()
     cpu_outputs: tuple[int, ...] = ()
 
+    def fits(self, domain: str, op_type: str, since_version: int) -> bool:
+        """True for the operator whose form came with the opset `since_version`, of whatever types."""
+        first, last = self.since_version
+        is_version = first <= since_version and (last is None or since_version <= last)
+        return is_version and (self.domain, self.op_type) == (domain, op_type)
+
 
 class Kernel:
     """One operator of a session. Derive, decorate with `@kernel`, define `compute`.
@@ -88,14 +94,15 @@ class Kernel:
     def prepack(
         self,
         index: int,
-        tensor: NDArray[Any],
+        tensor: Any,
         allocator: PrepackAllocator,
         shared: SharedWeights | None,
     ) -> bool:
         """Called once for each constant input. True: the kernel keeps what it needs of `tensor` in a form of
         its own, and `ctx.inputs[index]` will be None. The default keeps nothing.
 
-        `tensor` is read-only and valid during the call. With `shared`, `shared.store` gives the packed arrays
+        `tensor` is read-only and valid during the call, a `DeviceTensor` in memory that NumPy cannot reach.
+        With `shared`, `shared.store` gives the packed arrays
         to the host, which has kernels with equal ones use the same memory: `set_shared` brings them.
         (`OrtKernelImpl::PrePackWeight`, API 24; of the first 64 inputs.)
         """
@@ -317,9 +324,9 @@ class ExecutionProvider(OptionalSlots):
     def has_kernel(self, node: Node) -> bool:
         """True if a registered kernel fits the node's operator, version and types. During
         `get_capability`."""
-        if any(op.is_for(node) for op in self.custom_ops):  # hosts take the operator itself for its kernel
-            declared = {(spec.domain, spec.op_type) for spec in self.kernels}
-            return (node.domain, node.op_type) in declared
+        op = next((op for op in self.custom_ops if op.is_for(node)), None)
+        if op is not None:  # hosts take the operator itself for its kernel
+            return any(spec.fits(op.domain, op.name, op.versions[0]) for spec in self.kernels)
         return self._binding.has_kernel(node)
 
     def log(self, message: str, severity: str = "warning") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,7 @@ def _set_output(
     api: CData, pointer: CData, index: int, element_type: int, shape: Sequence[int | str | None]
 ) -> None:
     names = [ffi.new("char[]", size.encode() if isinstance(size, str) else b"") for size in shape]
-    sizes = [size if isinstance(size, int) else -1 for size in shape]
+    sizes = [-1 if size is None or isinstance(size, str) else operator.index(size) for size in shape]
     info = ffi.new("OrtTensorTypeAndShapeInfo**")
     check(api.CreateTensorTypeAndShapeInfo(info), api)
     try:

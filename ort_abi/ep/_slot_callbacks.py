@@ -85,15 +85,17 @@ def bridge_py_infer_shapes(call: CData, factory: int, index: int, context: CData
 
 
 @callback
-def bridge_py_find_kernel(call: CData, number: int, domain: CData, op_type: CData, state: CData) -> None:
+def bridge_py_find_kernel(
+    call: CData, number: int, domain: CData, op_type: CData, since_version: int, state: CData
+) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
-    wanted = text_of(domain), text_of(op_type)
+    wanted = text_of(domain), text_of(op_type), since_version
     for definition in ep._binding.definitions:
-        spec = _objects.get(definition, "kernel definition")[1]
-        if (spec.domain, spec.op_type) == wanted:
+        _, spec = _objects.get(definition, "kernel definition")
+        if spec.fits(*wanted):
             state[0] = call.host.index << HOST_SHIFT | definition
             return
-    name = "::".join(wanted)
+    name = f"{wanted[0]}::{wanted[1]} of version {since_version}"
     raise NotImplementedError(f"the custom operator {name} was not compiled, and there is no kernel for it")
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import threading
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -391,3 +392,38 @@ print(run_once(onnxruntime, Mul, mul_model(), {{"a": A, "b": B}})[0].tolist())
     done = subprocess.run([OLD_STOCK, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str((A * B).tolist())
+
+
+def test_what_was_compiled_before_a_failure_is_released(host: ModuleType) -> None:
+    """All of it, though the first one's close raises."""
+    closed: list[int] = []
+
+    class Made(ep.Kernel):
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def close(self) -> None:
+            closed.append(self.number)
+            if self.number == 0:
+                raise OSError("does not close")
+
+    class ThirdFails(ep.ExecutionProvider):
+        name = "ThirdFailsExecutionProvider"
+        made = 0
+
+        def get_capability(self, graph: Any) -> Any:
+            return graph.nodes
+
+        def compile(self, graph: Any) -> Any:
+            if self.made == 2:
+                raise ValueError("the third fails")
+            self.made += 1
+            return Made(self.made - 1)
+
+    names = "abcd"
+    nodes = [helper.make_node("Neg", [x], [y], name=x) for x, y in pairwise(names)]
+    objects = ep.live_objects()
+    with pytest.raises(Exception, match=r"ThirdFails.*OrtEp::Compile: .*OSError: does not close"):
+        run_once(host, ThirdFails, model(nodes, {"a": SPEC}, {"d": SPEC}), {"a": A})
+    assert sorted(closed) == [0, 1]
+    assert ep.live_objects() == objects

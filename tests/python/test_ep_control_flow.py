@@ -4,6 +4,7 @@ device."""
 from __future__ import annotations
 
 import gc
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -208,3 +209,61 @@ def test_a_copy_that_fails_while_a_loop_stacks(host: ModuleType) -> None:
         session.run(None, feeds)
         del session
         gc.collect()
+
+
+def test_streams_of_several_providers_may_have_equal_handles(host: ModuleType) -> None:
+    """Each has its values stacked on a stream of its own, none on the first one of that handle."""
+    state = device_class().state
+    state.failing, state.given = "handle", 77
+
+    class Owns(DeviceFlows):
+        seen: ClassVar[list[str]]
+
+        @classmethod
+        def create_sync_stream(cls, device: Any, options: Any) -> Any:
+            stream = super().create_sync_stream(device, options)
+            stream.owner = cls.name  # type: ignore[attr-defined]
+            return stream
+
+        @classmethod
+        def create_data_transfer(cls) -> ep.DataTransfer:
+            transfer = Watches(cls.state)
+            transfer.seen = cls.seen
+            return transfer
+
+    class Watches(FlowTransfer):
+        seen: list[str]
+
+        def copy(self, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: Any) -> None:
+            if stream is not None and source.device == target.device:
+                self.seen.append(stream.owner)
+            super().copy(source, target, stream)
+
+    x = floats(2, 3)
+    feeds = {"most": scalar(2, np.int64), "start": scalar(True, np.bool_), "x": x}
+    with ExitStack() as stack:
+        sessions = []
+        for name in ("First", "Second"):
+            cls = type(name, (Owns,), {"name": name, "state": state, "stream_aware": True, "seen": []})
+            stack.enter_context(registered(host, cls))
+            sessions.append(open_session(host, cls, parse(LOOP).SerializeToString()))
+            assert_equal(sessions[-1].run(None, feeds), loop_expected(2, x))
+            assert set(cls.seen) == ({name} if has_streams(host) else set())  # type: ignore[attr-defined]
+        del sessions
+        gc.collect()
+
+
+def test_values_without_bytes_are_not_copied(host: ModuleType) -> None:
+    class Watches(FlowTransfer):
+        def copy_tensors(self, sources: Any, targets: Any, streams: Any) -> None:
+            assert all(tensor.nbytes for tensor in (*sources, *targets))
+            super().copy_tensors(sources, targets, streams)
+
+    cls = device_flows(create_data_transfer=classmethod(lambda cls: Watches(cls.state)))
+    feeds = {
+        "most": scalar(3, np.int64),
+        "start": scalar(True, np.bool_),
+        "x": np.empty((2, 0), np.float32),
+    }
+    last, each = run_once(host, cls, parse(LOOP.replace("2, 3", "2, 0")).SerializeToString(), feeds)
+    assert (last.shape, each.shape) == ((2, 0), (3, 2, 0))

@@ -160,7 +160,7 @@ def test_a_single_node_without_a_kernel_is_an_error(host: ModuleType) -> None:
         def has_kernel(self, node: Any) -> bool:
             return True
 
-    message = r"ClaimsExecutionProvider: OrtCustomOp::CreateKernelV2: .*test\.ops::Without was not compiled"
+    message = r"ClaimsExecutionProvider: OrtCustomOp::CreateKernelV2: .*test\.ops::Without of version 1 was not compiled"
     with pytest.raises(Exception, match=message):
         run_once(host, Claims, one_node("Without", ["x"]), {"x": X})
 
@@ -218,6 +218,10 @@ def test_declarations_are_checked(make: Any, message: str) -> None:
     ("custom_ops", "message"),
     [
         (["Twice"], "must have CustomOp objects, not 'Twice'"),
+        (
+            [ep.CustomOp("Two", DOMAIN, [None], [None], form) for form in (1, 2)],
+            "custom_ops has test.ops::Two in two versions",
+        ),
         (Compiles.custom_ops * 50, "custom_ops has 300 operators; 256 are possible"),
     ],
 )
@@ -229,3 +233,34 @@ def test_what_is_declared_wrongly_fails_the_registration(
     with pytest.raises(Exception, match=message):
         ep.register_with(host, wrong)
     assert ep.live_objects() == objects
+
+
+class Forms(ep.ExecutionProvider):
+    """An operator whose form came with version 2, kernels for that and for others."""
+
+    name = "FormsExecutionProvider"
+    custom_ops: ClassVar[Any] = [
+        ep.CustomOp("Step", DOMAIN, [np.float32], [np.float32], since_version=(2, 3)),
+        ep.CustomOp("Jump", DOMAIN, [np.float32], [np.float32], since_version=2),
+    ]
+
+    @ep.kernel("Step", (1, 1), domain=DOMAIN)
+    @ep.kernel("Jump", (1, 1), domain=DOMAIN)
+    def first(x: Any) -> Any:
+        return x + 1
+
+    @ep.kernel("Step", (2, None), domain=DOMAIN)
+    @ep.kernel("Jump", (3, None), domain=DOMAIN)
+    def second(x: Any) -> Any:
+        return x + 2
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_kernel_is_the_one_for_the_form(host: ModuleType, version: int) -> None:
+    (y,) = run_once(host, Forms, one_node("Step", ["x"], version=version), {"x": X})
+    np.testing.assert_array_equal(y, X + 2)
+
+
+def test_a_form_without_a_kernel_is_not_claimed(host: ModuleType) -> None:
+    with pytest.raises(Exception, match=r"Jump|assigned to the default CPU EP"):
+        run_once(host, Forms, one_node("Jump", ["x"], version=4), {"x": X})

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bridge_support import message, open_ep
 from ep_support import HOSTS, FuseAll, model, mul_model, open_session, registered, run_once, skip_old_stock
 from onnx import helper
 
@@ -254,3 +255,41 @@ def test_kernel_of_several_ops_fails_at_its_own_node(host: ModuleType) -> None:
     spec = (np.float32, [3])
     with pytest.raises(Exception, match=r"\(Add, Mul\): .*Boom"):
         run_once(host, fused(compile=compile), model(nodes, {"a": spec, "b": spec}, {"y": spec}), FEEDS)
+
+
+def test_causes_in_a_ring_end(host: ModuleType) -> None:
+    """`raise first from second`, where second came from first: frames are forgotten, once each."""
+    wrapped: list[BaseException] = []
+
+    def compute(a: Any, b: Any) -> Any:
+        try:
+            try:
+                boom()
+            except Boom as first:
+                raise ValueError("wrapped") from first
+        except ValueError as second:
+            wrapped.append(second)
+            raise second.__cause__ from second  # type: ignore[misc]
+
+    with pytest.raises(Exception, match="Boom: it broke here"):
+        run_once(host, fused(compile=lambda self, graph: compute), mul_model(), FEEDS)
+    assert wrapped[0].__traceback__ is None and wrapped[0].__cause__.__traceback__ is None  # type: ignore
+
+
+# ---- slots that a host calls again after a failure ----
+
+
+def test_kernels_that_fail_to_be_registered_fail_again() -> None:
+    """Not half a registry the second time, and nothing is left."""
+    good = ep.kernel("Add", (7, None))(lambda a, b: a)
+    bad = ep.kernel("Mul", (7, None), cpu_inputs=[-1])(lambda a, b: a)
+    cls = type("Faulty", (ep.ExecutionProvider,), {"name": "FaultyExecutionProvider", "A": good, "M": bad})
+    objects = ep.live_objects()
+    with open_ep(cls) as opened:
+        registry = ffi.new("const OrtKernelRegistry**")
+        for _ in range(2):
+            status = opened.ep.GetKernelRegistry(opened.ep, registry)
+            assert "OrtEp::GetKernelRegistry: OverflowError" in message(status)
+            assert registry[0] == ffi.NULL
+            assert ep.live_objects() == objects + 2  # the factory and the provider
+    assert ep.live_objects() == objects

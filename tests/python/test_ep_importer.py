@@ -52,8 +52,8 @@ class Importer(ep.ResourceImporter):
         self.note("import_memory", memory)
         mapped = mmap.mmap(memory.handle, memory.size)
         address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
-        self.maps[address] = mapped
-        return address
+        self.maps[address + memory.offset] = mapped
+        return address + memory.offset
 
     def release_memory(self, address: int) -> None:
         self.note("release_memory", address)
@@ -166,11 +166,12 @@ class Calls:
         self.api.ReleaseStatus(status)
         return text
 
-    def memory(self, fd: int, size: int = 4096) -> tuple[Any, Any]:
+    def memory(self, fd: int, size: int = 4096, offset: int = 0) -> tuple[Any, Any]:
         """The status, and the handle."""
         described = ffi.new("OrtExternalMemoryDescriptor*")
         described.version, described.handle_type = 24, FD
         described.native_handle, described.size_bytes = ffi.cast("void*", fd), size
+        described.offset_bytes = offset
         out = ffi.new("OrtExternalMemoryHandle**")
         return self.table.ImportMemory(self.importer, described, out), out[0]
 
@@ -452,3 +453,44 @@ def test_an_address_that_is_none(numbers: int) -> None:
     cls = type("Zero", (Imports,), {"importer": type("Z", (Importer,), {"import_memory": lambda *_: 0})})
     with struct_calls(cls) as calls:
         assert "import_memory() must return an address, not 0" in calls.error(calls.memory(numbers)[0])
+
+
+def test_an_offset_into_the_memory(numbers: int) -> None:
+    """What is imported ends where the memory does: tensors have no room behind that."""
+    with struct_calls() as calls:
+        ((_, importer),) = Imports.made
+        status, handle = calls.memory(numbers, offset=4000)
+        calls.ok(status)
+        assert importer.calls[0][1] == ep.ExternalMemory("memory_opaque_fd", numbers, 4096, 4000)
+        status, value = calls.tensor(handle, [24])
+        calls.ok(status)
+        assert calls.first(value) == 1000
+        API.ReleaseValue(value)
+        error = calls.error(calls.tensor(handle, [25])[0])
+        assert "ValueError: the tensor has 100 bytes from 0 on, the imported memory only 96" in error
+        handle.Release(handle)
+        error = calls.error(calls.memory(numbers, offset=4097)[0])
+        assert "ValueError: the memory has 4096 bytes, the offset is 4097" in error
+
+
+def test_a_tensor_after_the_factory_is_released(numbers: int) -> None:
+    created = ffi.new("OrtExternalResourceImporterImpl**")
+    with open_ep(Imports) as opened:
+        create = opened.factory.CreateExternalResourceImporterForDevice
+        assert create(opened.factory, opened.ep_device, created) == ffi.NULL
+        calls = Calls(created[0], created[0], API)
+        status, handle = calls.memory(numbers)
+        calls.ok(status)
+    error = calls.error(calls.tensor(handle, [4])[0])
+    assert "LookupError: the factory that has MemoryInfo(name='Imports'" in error
+    handle.Release(handle)
+    created[0].Release(created[0])
+
+
+def test_a_coroutine_is_no_semaphore() -> None:
+    class Later(Importer):
+        async def import_semaphore(self, semaphore: ep.ExternalSemaphore) -> Any:  # type: ignore[override]
+            return 1
+
+    with struct_calls(type("Wrong", (Imports,), {"importer": Later})) as calls:
+        assert "must be a plain function" in calls.error(calls.semaphore(7)[0])

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from ep_support import model, open_session, registered, run_once
+from numpy_device import device_class
 from onnx import helper
 
 import ort_abi
@@ -290,3 +291,59 @@ def test_prepacking_can_be_disabled(host: ModuleType) -> None:
         assert seen["inputs"] == [False]
         del session
         gc.collect()
+
+
+async def prepack_later(self: Any, index: int, tensor: np.ndarray, allocator: Any, shared: Any) -> bool:
+    return True
+
+
+def test_a_coroutine_packs_nothing(host: ModuleType) -> None:
+    fails(host, prepack_later, r"PrePackWeight: .*must be a plain function")  # type: ignore[arg-type]
+
+
+def test_set_shared_as_a_coroutine_is_an_error() -> None:
+    async def later(self: Any, index: int, arrays: Any) -> None:
+        raise AssertionError("nobody runs this")
+
+    cls = provider(pack_shared, {})
+    cls.mul.set_shared = later  # type: ignore[attr-defined]
+    with registered(ort_abi, cls), pytest.raises(ort_abi.errors.OrtError, match="must be a plain function"):
+        open_shared(cls, mul(), ort_abi.PrepackedWeightsContainer())
+
+
+# ---- on a device ----
+
+
+@pytest.mark.parametrize("wants_memory", [False, True])
+def test_weights_on_a_device(host: ModuleType, wants_memory: bool) -> None:
+    """A weight in memory that NumPy cannot reach is a DeviceTensor; nor is there memory for arrays."""
+    seen: list[Any] = []
+    state = device_class().state
+
+    class Mul(ep.Kernel):
+        def prepack(self, index: int, tensor: Any, allocator: Any, shared: Any) -> bool:
+            seen.append(tensor)
+            self.weight = state.memory.view(tensor.ptr, tensor.shape, tensor.dtype).copy()
+            if wants_memory:
+                allocator.empty(7)
+            return True
+
+        def compute(self, ctx: ep.KernelContext) -> None:
+            x, w = ctx.inputs
+            assert w is None
+            y = ctx.output(0, x.shape)
+            views = [state.memory.view(tensor.ptr, tensor.shape, tensor.dtype) for tensor in (x, y)]
+            np.multiply(views[0], self.weight, out=views[1])
+
+    members = {"kinds": ("default",), "get_capability": ep.ExecutionProvider.get_capability}
+    cls = device_class(state=state, mul=ep.kernel("Mul", (7, None))(Mul), **members)
+    if wants_memory:
+        with pytest.raises(Exception, match=r"PrePackWeight: .*TypeError: memory on .* cannot be an array"):
+            run_once(host, cls, mul(), {"x": X})
+    else:
+        (y,) = run_once(host, cls, mul(), {"x": X})
+        np.testing.assert_array_equal(y, X * W)
+    assert [type(tensor) for tensor in seen] == [ep.DeviceTensor]
+    with pytest.raises(RuntimeError, match="valid only during the call"):
+        seen[0].ptr  # noqa: B018
+    assert len(state.memory) == 0

@@ -131,3 +131,14 @@ def test_what_the_function_raises(
     if host is HOSTS["ours"]:
         assert "RepeatsExecutionProvider: OrtCustomOp::InferOutputShapeFn: " in told and message in told
     assert Repeats.seen
+
+
+def test_numbers_of_numpy_are_dimensions(host: ModuleType) -> None:
+    Repeats.answer = lambda ctx: [np.array([2, 1]) * ctx.inputs[0].shape]
+    assert list(shape_of(host, times=2)) == [4, 3]
+
+
+def test_a_dimension_that_is_no_number_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    Repeats.answer = lambda ctx: [(4.0, 3)]
+    assert not shape_of(HOSTS["ours"], times=2)
+    assert "InferOutputShapeFn: TypeError" in capfd.readouterr().err
