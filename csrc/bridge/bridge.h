@@ -340,9 +340,9 @@ bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same);
 bool bridge_run_unwatched(BridgeRun* run);
 void bridge_run_clear(BridgeRun* run);
 
-/* Written in Python (ort_abi/ep/_callbacks.py, ort_abi/ep/_device_callbacks.py,
- * ort_abi/ep/_slot_callbacks.py, ort_abi/_selection.py). All return 1 for success: 0 is what comes back when
- * an exception escapes or when no Python code is attached, and must never read as success. */
+/* Written in Python (_callbacks.py, _slot_callbacks.py, _device_callbacks.py, _importer_callbacks.py and
+ * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py). All return 1 for success: 0 is what comes
+ * back when an exception escapes or when no Python code is attached, and must never read as success. */
 int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
                              BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,

@@ -18,13 +18,13 @@ from __future__ import annotations
 from ort_abi._lib import lib
 from ort_abi.ep import (  # noqa: F401  (attach the callbacks)
     _callbacks,
-    _control_flow,
+    _control_flow_callbacks,
     _device_callbacks,
     _importer_callbacks,
     _slot_callbacks,
 )
 from ort_abi.ep._compute import KernelContext
-from ort_abi.ep._custom_ops import CustomOp, Formal
+from ort_abi.ep._custom_ops import CustomOp, Formal, ShapeInferContext
 from ort_abi.ep._device import (
     Allocator,
     DataTransfer,
@@ -44,7 +44,6 @@ from ort_abi.ep._profiler import HostEvent, Profiler, ProfilingEvent
 from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
 from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
 from ort_abi.ep._run_options import RunOptions
-from ort_abi.ep._shape_inference import ShapeInferContext
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility
 
 __all__ = [

@@ -24,12 +24,12 @@ from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
+from ort_abi.ep._control_flow import HostKernel, creator, host_kernels
 from ort_abi.ep._custom_ops import add_custom_ops
 from ort_abi.ep._device import Allocator, DataTransfer, MemoryInfo, SyncNotification, SyncStream, plain_call
 from ort_abi.ep._ep_context import Compiled, create_context_node
 from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
-from ort_abi.ep._host_kernels import HostKernel, creator, host_kernels
 from ort_abi.ep._importer import Imported, ResourceImporter
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node

@@ -1,67 +1,35 @@
-"""If, Loop and Scan of a provider: the host makes the kernels, and has the provider move what is on its
-device."""
+"""Kernels that a provider registers as its own and the host makes: those that run subgraphs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from ort_abi._lib import CData, ffi, lib
+from ort_abi.ep._provider import ExecutionProvider, Kernel, KernelSpec
 
-from ort_abi._lib import CData
-from ort_abi.ep import _objects
-from ort_abi.ep._callbacks import callback
-from ort_abi.ep._device import DeviceTensor, SyncStream, plain_call, tensor_of
-from ort_abi.ep._memcpy import session_transfer
-from ort_abi.ep._provider import ExecutionProvider
-
-__all__: list[str] = []
+__all__ = ["HostKernel", "creator", "host_kernels"]
 
 
-@callback
-def bridge_py_concat(
-    call: CData, number: int, handle: int, values: CData, count: int, output: int, size: int
-) -> None:
-    ep: ExecutionProvider = _objects.get(number, "provider")
-    sources, targets = [], []
-    try:
-        for index in range(count):
-            source = tensor_of(call.host, values[index], writeable=False)
-            if source.nbytes:
-                sources.append(source)
-                targets.append(_part(source, output, size))
-                output, size = output + source.nbytes, size - source.nbytes
-        if sources:
-            streams = [_stream_of(ep, handle)] * len(sources)
-            plain_call(session_transfer(ep).copy_tensors, sources, targets, streams)
-    finally:
-        for tensor in (*sources, *targets):
-            tensor._close()
+class HostKernel(Kernel):
+    """Marks the kernels of `host_kernels`; their code is the host's."""
 
 
-def _part(source: DeviceTensor, address: int, room: int) -> DeviceTensor:
-    if source.nbytes > room:
-        raise ValueError(f"Loop: the output has {room} bytes left for a value of {source.nbytes}")
-    return DeviceTensor(address, source._element_type, source.shape, source.device, writeable=True)
+_SPECS = {
+    "If": KernelSpec("If", (1, None), "", {}, HostKernel, cpu_inputs=(0,)),
+    "Loop": KernelSpec("Loop", (1, None), "", {}, HostKernel, cpu_inputs=(0, 1)),
+    "Scan": KernelSpec("Scan", (9, None), "", {}, HostKernel),
+}
+"""Conditions and counts are read on the host. The first form of Scan is another operator."""
 
 
-def _stream_of(ep: ExecutionProvider, handle: int) -> SyncStream | None:
-    """The provider's stream with this handle: hosts give no more of it here. None for 0."""
-    if not handle:
-        return None
-    for stream in _objects.of_type(SyncStream):
-        if stream._factory is ep._binding.factory and stream.handle() == handle:
-            return stream
-    raise LookupError(f"{type(ep).__qualname__} has no stream with the handle {handle:#x}")
+def host_kernels(cls: type[ExecutionProvider]) -> tuple[KernelSpec, ...]:
+    """The kernels of `ExecutionProvider.control_flow`. Raises ValueError for other names."""
+    unknown = [name for name in cls.control_flow if name not in _SPECS]
+    if unknown or isinstance(cls.control_flow, str):
+        raise ValueError(
+            f"{cls.__qualname__}.control_flow has some of {', '.join(_SPECS)}, not {cls.control_flow!r}"
+        )
+    return tuple(_SPECS[name] for name in cls.control_flow)
 
 
-@callback
-def bridge_py_transpose(
-    call: CData, number: int, permutation: CData, count: int, source: CData, stream: int, target: CData
-) -> None:
-    ep: ExecutionProvider = _objects.get(number, "provider")
-    order: Sequence[int] = tuple(permutation[index] for index in range(count))
-    from_ = tensor_of(call.host, source, writeable=False)
-    to = tensor_of(call.host, target, writeable=True)
-    try:
-        plain_call(ep.transpose, order, from_, to, _objects.get(stream, "stream") if stream else None)
-    finally:
-        from_._close()
-        to._close()
+def creator(spec: KernelSpec) -> CData:
+    """The `OrtKernelCreateFunc` of a host kernel; its state is a `BridgeHost`."""
+    return ffi.addressof(lib, f"bridge_create_{spec.op_type.lower()}")

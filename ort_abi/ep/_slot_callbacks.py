@@ -9,10 +9,10 @@ from typing import Any
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import HOST_SHIFT, callback, config_of, device_of, key_values_of, text_of
+from ort_abi.ep._custom_ops import infer_shapes
 from ort_abi.ep._device import plain_call
 from ort_abi.ep._profiler import HostEvent, Profiler, add_events
 from ort_abi.ep._provider import ExecutionProvider
-from ort_abi.ep._shape_inference import infer_shapes
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility, number_of, word_of
 from ort_abi.graph import open_graph
 

@@ -160,7 +160,7 @@ def test_a_single_node_without_a_kernel_is_an_error(host: ModuleType) -> None:
         def has_kernel(self, node: Any) -> bool:
             return True
 
-    message = r"ClaimsExecutionProvider: OrtCustomOp::CreateKernelV2: .*test\.ops::Without of version 1 was not compiled"
+    message = r"ClaimsExecutionProvider: .*CreateKernelV2: .*::Without of version 1 was not compiled"
     with pytest.raises(Exception, match=message):
         run_once(host, Claims, one_node("Without", ["x"]), {"x": X})
 
