@@ -142,6 +142,50 @@ static void test_a_failing_wait(void) {
   stop(session);
 }
 
+/* A failed allocation is an error; nothing of the failed run or session is left, and the next run is right.
+ */
+static void test_out_of_memory(void) {
+  OrtSession* session = start(DIAMOND);
+  Message bytes = write_model(DIAMOND);
+  OrtSessionOptions* options = session_options((Use[]){{&first, "ops=Mul"}, {&second, "ops=Add"}}, 2);
+  api()->ReleaseSession(session);
+  Alive was = alive_on(&first);
+  bool injected = true;
+  for (int64_t n = 0; injected; n++) {
+    int64_t before = ortabi_allocation_count();
+    session = NULL;
+    ortabi_fail_allocation(n);
+    OrtStatus* status = api()->CreateSessionFromArray(env, bytes.bytes, bytes.size, options, &session);
+    ortabi_fail_allocation(-1);
+    injected = ortabi_allocation_count() - before > n;
+    CHECK((status == NULL) == (session != NULL) && (injected || status == NULL));
+    api()->ReleaseStatus(status);
+    api()->ReleaseSession(session);
+    CHECK_ALIVE(&first, was);
+  }
+  OrtValue* x = host_tensor(COUNT, 1);
+  injected = true;
+  for (int64_t n = 0; injected; n++) {
+    const char *input = "x", *output = "y";
+    OrtValue* y = NULL;
+    if (!CHECK_OK(api()->CreateSessionFromArray(env, bytes.bytes, bytes.size, options, &session))) break;
+    int64_t before = ortabi_allocation_count();
+    ortabi_fail_allocation(n);
+    OrtStatus* status = api()->Run(session, NULL, &input, (const OrtValue* const*)&x, 1, &output, 1, &y);
+    ortabi_fail_allocation(-1);
+    injected = ortabi_allocation_count() - before > n;
+    CHECK((status == NULL) == (y != NULL) && injected == (status != NULL));
+    api()->ReleaseStatus(status);
+    api()->ReleaseValue(y);
+    CHECK_RUN(session, DIAMOND, 2);
+    api()->ReleaseSession(session);
+    CHECK_ALIVE(&first, was);
+  }
+  api()->ReleaseValue(x);
+  api()->ReleaseSessionOptions(options);
+  stop(NULL);
+}
+
 int main(void) {
   RUN(test_the_device_waits);
   RUN(test_a_stream_waits_once_for_what_it_needs);
@@ -151,5 +195,6 @@ int main(void) {
   RUN(test_host_memory_is_there_before_it_is_read);
   RUN(test_a_callers_stream_among_others);
   RUN(test_a_failing_wait);
+  RUN(test_out_of_memory);
   return finish();
 }

@@ -228,6 +228,7 @@ static void check_allocations(const char* model) {
 static void test_allocations_fail(void) {
   check_allocations(MODEL);
   check_allocations("moved");
+  check_allocations("renamed");
 }
 
 int main(int argc, char** argv) {
