@@ -189,7 +189,8 @@ class DataTransfer:
 
 
 class SyncStream:
-    """A queue of work on a device. Derive and define `flush` and `create_notification`.
+    """A queue of work on a device (`OrtSyncStreamImpl`, API 23). Derive and define `flush` and
+    `create_notification`.
 
     Made by `ExecutionProvider.create_sync_stream` and `create_session_stream`; kernels find the one to use as
     `ctx.stream`.
@@ -198,7 +199,8 @@ class SyncStream:
     _factory: Any = None  # that of the provider
 
     def handle(self) -> int:
-        """What others know the stream by, a `cudaStream_t`, say (`OrtSyncStreamImpl::GetHandle`)."""
+        """What others know the stream by, a `cudaStream_t`, say (`OrtSyncStreamImpl::GetHandle`). A
+        Loop's copies find their stream among the provider's by it."""
         return 0
 
     def create_notification(self) -> SyncNotification:
@@ -218,7 +220,8 @@ class SyncStream:
 
 
 class SyncNotification:
-    """A mark in a stream that others wait for. Derive and define `activate` and `wait_on_host`."""
+    """A mark in a stream that others wait for (`OrtSyncNotificationImpl`, API 23). Derive and define
+    `activate` and `wait_on_host`."""
 
     def activate(self) -> None:
         """Sets the mark behind the stream's work so far (`OrtSyncNotificationImpl::Activate`)."""

@@ -62,6 +62,20 @@ def test_readme_provider_runs(tmp_path: Path, host: str) -> None:
     assert printed == (4 if host == "stock" else 2)
 
 
+@pytest.mark.parametrize("host", ["ort_abi", "onnxruntime"])
+def test_the_first_provider_of_the_authors_page_runs(tmp_path: Path, host: str) -> None:
+    """On the host that it names, and on the one that its comment names."""
+    code = code_blocks(ROOT / "docs" / "plugin-author.md")[0]
+    assert "import onnxruntime as host" in code
+    code = re.sub(r"^host = .*$", f"import {host} as host", code, flags=re.MULTILINE)
+    save_model(tmp_path / "model.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"[{np.ones((2, 3), np.float32)!r}]\n"
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_code_in_documents_is_python(document: Path) -> None:
     """Every Python block compiles, method bodies included."""
