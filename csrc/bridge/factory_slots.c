@@ -35,7 +35,11 @@ static OrtStatus* factory_get_incompatibility(OrtEpFactory* this_ptr, const OrtH
 
 static OrtStatus* factory_init_graphics(OrtEpFactory* this_ptr, const OrtEpDevice* ep_device,
                                         const OrtGraphicsInteropConfig* config) {
-  BridgeCall call = begin(this_ptr, "OrtEpFactory::InitGraphicsInterop");
+  static const char slot[] = "OrtEpFactory::InitGraphicsInterop";
+  if (!config) /* that is how Python is told of DeinitGraphicsInterop */
+    return ((const PyFactory*)this_ptr)
+        ->host->api->CreateStatus(ORT_INVALID_ARGUMENT, "OrtEpFactory::InitGraphicsInterop: config is NULL");
+  BridgeCall call = begin(this_ptr, slot);
   if (call.entered) call.ok = bridge_py_init_graphics(&call, id_of(this_ptr), ep_device, config);
   return bridge_call_end(&call);
 }

@@ -16,11 +16,11 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ort_abi._enums import OrtMemType
-from ort_abi._lib import CData, check, ffi, lib
+from ort_abi._lib import CData, check, encode, ffi, lib
 from ort_abi.ep import _objects
 from ort_abi.ep._compute import Node as Computation
 from ort_abi.ep._compute import NodeInfo, array_node, context_node
@@ -49,7 +49,7 @@ from ort_abi.ep._run_options import RunOptions
 from ort_abi.ep._slots import features_of
 from ort_abi.graph import Graph, Node, TensorType, open_graph
 
-__all__ = ["HOST_SHIFT", "callback", "config_of", "device_of", "key_values_of", "text_of"]
+__all__ = ["HOST_SHIFT", "callback", "config_of", "device_of", "key_values_of", "new_key_values", "text_of"]
 
 HOST_SHIFT = 48  # as in csrc/bridge/node.c
 _NO_END = 2**31 - 2  # not INT_MAX: stock hosts read that as the first version only
@@ -163,7 +163,7 @@ def bridge_py_supported_devices(
         raise
 
 
-def _offered(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str, str], dict[str, str]]:
+def _offered(cls: type[ExecutionProvider], item: Any) -> tuple[Device, Mapping[Any, Any], Mapping[Any, Any]]:
     """A device, its metadata and its options."""
     given = item if isinstance(item, tuple) and len(item) in (2, 3) else (item,)
     device, metadata, options = (*given, {}, {})[:3]
@@ -171,28 +171,31 @@ def _offered(cls: type[ExecutionProvider], item: Any) -> tuple[Device, dict[str,
         raise TypeError(
             f"{cls.__qualname__}.get_supported_devices() must give Device objects, not {device!r}"
         )
-    return device, _texts(metadata), _texts(options)
+    return device, metadata, options
 
 
-def _texts(items: Any) -> dict[str, str]:
-    return {str(key): str(value) for key, value in dict(items).items()}
+def new_key_values(api: CData, items: Mapping[Any, Any]) -> CData:
+    """*gives* an `OrtKeyValuePairs*` of texts (caller releases with `ReleaseKeyValuePairs`).
 
-
-def _key_values(api: CData, items: dict[str, str]) -> CData:
-    """*gives* an `OrtKeyValuePairs*` (caller releases with `ReleaseKeyValuePairs`)."""
+    Raises ValueError for a NUL character in one.
+    """
+    texts = [(encode(str(key)), encode(str(value))) for key, value in dict(items).items()]
     pairs = ffi.new("OrtKeyValuePairs**")
     api.CreateKeyValuePairs(pairs)
-    for key, value in items.items():
-        api.AddKeyValuePair(pairs[0], key.encode(), value.encode())
+    if pairs[0] == ffi.NULL:
+        raise MemoryError("no memory for an OrtKeyValuePairs")
+    for key, value in texts:
+        api.AddKeyValuePair(pairs[0], key, value)
     return pairs[0]
 
 
 def _create_ep_device(
-    host: CData, factory: CData, device: Device, metadata: dict[str, str], options: dict[str, str]
+    host: CData, factory: CData, device: Device, metadata: Mapping[Any, Any], options: Mapping[Any, Any]
 ) -> CData:
-    pairs = _key_values(host.api, metadata), _key_values(host.api, options)
+    pairs: list[CData] = []
     out = ffi.new("OrtEpDevice**")
     try:
+        pairs += (new_key_values(host.api, items) for items in (metadata, options))
         check(host.ep_api.CreateEpDevice(factory, device._handle, *pairs, out), host.api)
     finally:
         for made in pairs:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ort_abi._lib import CData, ffi, lib
 from ort_abi.ep import _objects
-from ort_abi.ep._callbacks import callback, key_values_of
+from ort_abi.ep._callbacks import callback, key_values_of, new_key_values
 from ort_abi.ep._device import (
     Allocator,
     DataTransfer,
@@ -100,13 +100,7 @@ def bridge_py_free(call: CData, number: int, address: int) -> None:
 @callback
 def bridge_py_get_stats(call: CData, number: int, out: CData) -> None:
     allocator: Allocator = _objects.get(number, "allocator")
-    api = call.host.api
-    pairs = {str(key).encode(): str(value).encode() for key, value in dict(allocator.stats()).items()}
-    api.CreateKeyValuePairs(out)
-    if out[0] == ffi.NULL:
-        raise MemoryError("no memory for statistics")
-    for key, value in pairs.items():
-        api.AddKeyValuePair(out[0], key, value)
+    out[0] = new_key_values(call.host.api, allocator.stats())
 
 
 @callback

@@ -257,6 +257,20 @@ def test_kernel_of_several_ops_fails_at_its_own_node(host: ModuleType) -> None:
         run_once(host, fused(compile=compile), model(nodes, {"a": spec, "b": spec}, {"y": spec}), FEEDS)
 
 
+@pytest.mark.parametrize("where", [1, 2])
+def test_a_text_that_c_would_cut_is_an_error(host: ModuleType, where: int) -> None:
+    """Metadata and options of a device."""
+    offered = [{}, {}, {}]
+    offered[where] = {"key": "before\0behind"}
+
+    def devices(cls: Any, found: Any) -> Any:
+        return [(found[0], *offered[1:])]
+
+    with pytest.raises(Exception, match=r"GetSupportedDevices: ValueError: .* NUL"):
+        ep.register_with(host, fused(get_supported_devices=classmethod(devices)))
+    assert ep.live_objects() == 0
+
+
 def test_causes_in_a_ring_end(host: ModuleType) -> None:
     """`raise first from second`, where second came from first: frames are forgotten, once each."""
     wrapped: list[BaseException] = []

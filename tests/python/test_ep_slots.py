@@ -450,6 +450,25 @@ def test_incompatibility_errors(host: ModuleType, method: Any, expected: str) ->
     assert "OrtEpFactory::GetHardwareDeviceIncompatibilityDetails" in text and expected in text
 
 
+def test_graphics_interop_without_a_config_is_an_error() -> None:
+    """Python is told neither that it begins nor, by mistake, that it ends."""
+    seen: list[str] = []
+
+    class Draws(FuseAll):
+        @classmethod
+        def init_graphics_interop(cls, device: Any, config: Any) -> None:
+            seen.append("init")
+
+        @classmethod
+        def deinit_graphics_interop(cls, device: Any) -> None:
+            seen.append("deinit")
+
+    with open_ep(Draws) as opened:
+        status = opened.factory.InitGraphicsInterop(opened.factory, opened.ep_device, ffi.NULL)
+        assert "InitGraphicsInterop: config is NULL" in message(status)
+    assert seen == []
+
+
 def test_graphics_interop() -> None:
     seen: list[Any] = []
 
