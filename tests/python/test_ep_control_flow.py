@@ -4,6 +4,7 @@ device."""
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import ModuleType
 from typing import Any, ClassVar
@@ -12,8 +13,17 @@ import numpy as np
 import onnxruntime
 import pytest
 from device_support import has_streams
-from ep_support import open_session, registered, run_once
-from numpy_device import NumpyDevice, Transfer, device_class
+from ep_support import HOSTS, open_session, registered, run_once
+from numpy_device import (
+    Allocator,
+    Launch,
+    Notification,
+    NumpyDevice,
+    Stream,
+    StreamAllocator,
+    Transfer,
+    device_class,
+)
 from test_control_flow import CASES, SCANNED, assert_equal, floats, parse, scalar
 
 from ort_abi import ep
@@ -251,6 +261,88 @@ def test_streams_of_several_providers_may_have_equal_handles(host: ModuleType) -
             assert set(cls.seen) == ({name} if has_streams(host) else set())  # type: ignore[attr-defined]
         del sessions
         gc.collect()
+
+
+class LateWorker:
+    """Works only when it is waited for."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Callable[[], Any]] = []
+        self.used: set[int] = set()
+        """Addresses of memory that the tasks use."""
+
+    def add(self, task: Callable[[], Any]) -> None:
+        self.tasks.append(task)
+
+    def wait(self) -> None:
+        for task in self.tasks:
+            task()
+        self.tasks.clear()
+        self.used.clear()
+
+    stop = wait
+
+
+class LateLaunch(Launch):
+    def compute(self, ctx: ep.KernelContext) -> None:
+        super().compute(ctx)
+        tensors: list[Any] = [*ctx.inputs, self.state.given_tensor]  # type: ignore[attr-defined]
+        ctx.stream.worker.used.update(tensor.ptr for tensor in tensors)  # type: ignore[union-attr]
+
+
+class LateNotification(Notification):
+    def wait_on_host(self) -> None:
+        self.stream.worker.wait()
+
+
+class LateStream(Stream):
+    def __init__(self, state: Any) -> None:
+        self.state, self.worker = state, LateWorker()  # type: ignore[assignment]
+        state.stream = self
+
+    def create_notification(self) -> ep.SyncNotification:
+        return LateNotification(self)
+
+
+class _Counts(Allocator):
+    """Counts blocks that anybody may have again while a stream still works on them."""
+
+    def free(self, address: int) -> None:
+        state: Any = self.state
+        used = state.stream.worker.used if hasattr(state, "stream") else set()
+        state.counts["freed in use"] += address in used and address not in state.of_stream
+        super().free(address)
+
+
+class LateAllocator(_Counts, StreamAllocator):
+    def alloc_on_stream(self, size: int, stream: ep.SyncStream | None) -> int:
+        address = super().alloc_on_stream(size, stream)
+        self.state.of_stream.add(address)  # type: ignore[attr-defined]
+        return address
+
+
+class PlainLateAllocator(_Counts):
+    pass
+
+
+@pytest.mark.parametrize("allocator", [LateAllocator, PlainLateAllocator])
+def test_iterations_do_not_give_memory_away_that_the_device_still_reads(allocator: Any) -> None:
+    """Carried values are memory of the stream, or each iteration is waited for."""
+    cls = device_flows(
+        stream_aware=True,
+        allocator=allocator,
+        create_sync_stream=classmethod(lambda cls, device, options: LateStream(cls.state)),
+        compile=lambda self, graph: LateLaunch(self.state, graph),
+    )
+    cls.state.of_stream = set()  # type: ignore[attr-defined]
+    x = floats(2, 3)
+    feeds = {"most": scalar(4, np.int64), "start": scalar(True, np.bool_), "x": x}
+    source = parse(LOOP.replace("Add (v, x)", "Add (v, v)")).SerializeToString()
+    last, each = run_once(HOSTS["ours"], cls, source, feeds)
+    np.testing.assert_array_equal(last, x * 16)
+    np.testing.assert_array_equal(each, [(x * 2**i) ** 2 for i in range(1, 5)])
+    assert (cls.state.counts["flush"] < 4) is (allocator is LateAllocator)
+    assert cls.state.counts["freed in use"] == 0
 
 
 def test_values_without_bytes_are_not_copied(host: ModuleType) -> None:
