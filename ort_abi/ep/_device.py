@@ -293,7 +293,8 @@ class DeviceTensor:
         return self._device
 
     def numpy(self) -> NDArray[Any]:
-        """An array over memory that the CPU can use. Raises TypeError for other memory."""
+        """An array over memory that the CPU can use, as long as the tensor is valid: keep copies. Raises
+        TypeError for other memory, RuntimeError after the call."""
         if not self._device.is_host:
             raise TypeError(f"memory on {self._device} cannot be an array of NumPy")
         array = array_at(self.ptr, self._element_type, self._shape)
@@ -302,7 +303,7 @@ class DeviceTensor:
         return array
 
     def bytes(self) -> NDArray[np.uint8]:
-        """The same as bytes, whatever the dtype."""
+        """The same as bytes (uint8, one dimension), whatever the dtype."""
         if not self._device.is_host:
             raise TypeError(f"memory on {self._device} cannot be an array of NumPy")
         array = array_at(self.ptr, dtypes.to_onnx(np.uint8), (self.nbytes,))

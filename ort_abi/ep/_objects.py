@@ -41,5 +41,6 @@ def remove(number: int) -> Any:
 
 
 def live_objects() -> int:
-    """How many factories, providers, kernels and compiled graphs hosts have not released yet."""
+    """How many Python objects hosts have not released yet: factories, providers, kernels and their
+    definitions, compiled graphs, allocators, streams and so on, and what DLPack consumers keep alive."""
     return len(_objects)
