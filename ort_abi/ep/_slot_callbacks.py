@@ -11,6 +11,7 @@ from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import HOST_SHIFT, callback, config_of, device_of, key_values_of, text_of
 from ort_abi.ep._custom_ops import infer_shapes
 from ort_abi.ep._device import plain_call
+from ort_abi.ep._factory import checked
 from ort_abi.ep._profiler import HostEvent, Profiler, add_events
 from ort_abi.ep._provider import ExecutionProvider
 from ort_abi.ep._slots import GraphicsInterop, Incompatibility, number_of, word_of
@@ -169,11 +170,7 @@ def bridge_py_create_profiler(call: CData, number: int, out: CData, features: CD
     made = ep.create_profiler()
     if made is None:
         return
-    if not isinstance(made, Profiler):
-        raise TypeError(
-            f"{type(ep).__qualname__}.create_profiler() must return an ort_abi.ep.Profiler or None, "
-            f"not {made!r}"
-        )
+    checked(made, Profiler, f"{type(ep).__qualname__}.create_profiler()")
     if type(made).start_event is not Profiler.start_event:
         features[0] |= lib.BRIDGE_PROFILER_START_EVENT
     if type(made).stop_event is not Profiler.stop_event:

@@ -298,7 +298,7 @@ def test_bad_events_are_refused(
 
 @pytest.mark.parametrize(
     ("profiler", "message"),
-    [(boom, "Boom: it broke here"), (lambda: 5, "must return an ort_abi.ep.Profiler or None, not 5")],
+    [(boom, "Boom: it broke here"), (lambda: 5, "must return an ort_abi.ep.Profiler, not 5")],
 )
 def test_a_profiler_that_cannot_be_made(
     profiled_host: ModuleType,
