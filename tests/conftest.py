@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import subprocess
@@ -23,6 +24,12 @@ SANITIZER_RUNTIME = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
+
+
+def pytest_collection_finish() -> None:
+    """Many tests collect garbage to see what is left of theirs; what was there before is not looked at again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
