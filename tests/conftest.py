@@ -27,7 +27,7 @@ SANITIZER_RUNTIME = {
 
 
 def pytest_collection_finish() -> None:
-    """Many tests collect garbage to see what is left of theirs; what was there before is not looked at again."""
+    """Many tests collect garbage to see what is left of theirs: what was there before is not looked at."""
     gc.collect()
     gc.freeze()
 
