@@ -57,13 +57,14 @@ class Options:
         )
         return "clang" in version.stdout
 
+    def warnings(self) -> list[str]:
+        """The flags for warnings, under the compiler's own names."""
+        names = {"-Werror=discarded-qualifiers": "-Werror=incompatible-pointer-types-discards-qualifiers"}
+        return [names.get(flag, flag) for flag in WARNINGS] if self.is_clang() else WARNINGS
+
     def cflags(self, generated: Path) -> list[str]:
         """Flags of every C file. With sanitizers warnings are no errors: gcc then has false ones."""
-        warnings = [flag for flag in WARNINGS if flag != "-Werror" or not self.sanitize]
-        if self.is_clang():
-            warnings[warnings.index("-Werror=discarded-qualifiers")] = (
-                "-Werror=incompatible-pointer-types-discards-qualifiers"
-            )
+        warnings = [flag for flag in self.warnings() if flag != "-Werror" or not self.sanitize]
         includes = [f"-I{CSRC / 'include'}", f"-I{CSRC}", f"-I{generated}"]
         return [*CFLAGS, *warnings, *includes, *self._sanitizer_flags()]
 

@@ -77,7 +77,13 @@ def compile_c(tmp_path: Path) -> Callable[..., Path]:
             sources = [path]
         output = tmp_path / name
         shared = ["-shared", "-fPIC"] if name.endswith(".so") else []
-        command = [*shlex.split(CC), "-std=c11", "-D_GNU_SOURCE", *native_build.WARNINGS, *shared]
+        command = [
+            *shlex.split(CC),
+            "-std=c11",
+            "-D_GNU_SOURCE",
+            *native_build.Options(CC).warnings(),
+            *shared,
+        ]
         command += [f"-I{native_build.CSRC / 'include'}", *map(str, sources), *flags, "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"

@@ -110,7 +110,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Build:
             flags = [
                 "-std=c11",
                 "-D_GNU_SOURCE",
-                *native_build.WARNINGS,
+                *native_build.Options(CC).warnings(),
                 f"-I{native_build.CSRC / 'include'}",
             ]
             flags += [f"-DFAULT={fault}", *(f"-D{define}" for define in defines), "-shared", "-fPIC"]

@@ -32,7 +32,15 @@ X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library's file."""
     path = tmp_path_factory.mktemp("custom_ops") / "libcustom_ops.so"
-    command = ["cc", "-std=c11", "-D_GNU_SOURCE", *native_build.WARNINGS, "-g", "-shared", "-fPIC"]
+    command = [
+        "cc",
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        *native_build.Options().warnings(),
+        "-g",
+        "-shared",
+        "-fPIC",
+    ]
     command += ["-fvisibility=hidden", f"-I{native_build.CSRC / 'include'}", str(SOURCE), "-o", str(path)]
     subprocess.run(command, check=True)
     return path

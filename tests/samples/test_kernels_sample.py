@@ -27,7 +27,15 @@ def build_plugin(folder: Path, *flags: str) -> Path:
     """Compiles the sample as its README says, with all warnings as errors."""
     library = folder / "libkernel_ep.so"
     sources = map(str, sorted((ROOT / "samples" / "c_plugin_kernels").glob("*.c")))
-    command = [*shlex.split(CC), "-std=c11", "-g", *native_build.WARNINGS, *flags, "-shared", "-fPIC"]
+    command = [
+        *shlex.split(CC),
+        "-std=c11",
+        "-g",
+        *native_build.Options(CC).warnings(),
+        *flags,
+        "-shared",
+        "-fPIC",
+    ]
     command += ["-fvisibility=hidden", f"-I{INCLUDE}", *sources, "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"

@@ -110,7 +110,7 @@ def build_plugin(output: Path, ep_name: str = STOCK_EP_NAME) -> Path:
     """Compiles the EP into a plugin library under a name that stock onnxruntime does not use."""
     sources = [*(ROOT / "csrc" / "cpu_ep").glob("*.c"), ROOT / "tests" / "c" / "cpu_ep_plugin.c"]
     command = [*shlex.split(CC), "-std=c11", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden"]
-    command += [*native_build.WARNINGS, f'-DCPU_EP_NAME="{ep_name}"']
+    command += [*native_build.Options(CC).warnings(), f'-DCPU_EP_NAME="{ep_name}"']
     command += [
         f"-I{ROOT / 'csrc' / 'include'}",
         f"-I{ROOT / 'csrc'}",
