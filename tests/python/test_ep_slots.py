@@ -156,7 +156,13 @@ WRONG: dict[str, tuple[str, str, tuple[Any, ...], Any, str]] = {
         1,
         "must return a bool or None, not 1",
     ),
-    "create_profiler": ("CreateProfiler", "OrtEpProfilerImpl*", (), 5, "or None, not 5"),
+    "create_profiler": (
+        "CreateProfiler",
+        "OrtEpProfilerImpl*",
+        (),
+        5,
+        "must return an ort_abi.ep.Profiler, not 5",
+    ),
 }
 
 
