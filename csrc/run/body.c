@@ -142,10 +142,20 @@ static int32_t output_slot(const OrtKernelContext* context, size_t index) {
   return index < context->step->output_count ? context->step->outputs[index] : -1;
 }
 
+/* The source may be given away behind the call: memory that does not know the stream is waited for. */
+static OrtStatus* copy_on_stream(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
+  OrtEnv* env = context->frame->session->env;
+  OrtSyncStream* stream = ep_stream(context);
+  TRY(env_copy_tensors(env, &source, &target, stream, 1));
+  bool is_ordered = stream == NULL || source->allocator == NULL ||
+                    env_allocator_takes_streams(env, source->allocator, stream->ep_device->library);
+  return is_ordered ? NULL : stream_flush(stream);
+}
+
 OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
   if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return value_copy_strings(source, target);
   if (!memory_device_is_host(&source->memory->device) || !memory_device_is_host(&target->memory->device))
-    return env_copy_tensors(context->frame->session->env, &source, &target, ep_stream(context), 1);
+    return copy_on_stream(context, source, target);
   if (source->size_bytes != 0) memcpy(target->data, source->data, source->size_bytes);
   return NULL;
 }

@@ -325,24 +325,46 @@ class PlainLateAllocator(_Counts):
     pass
 
 
-@pytest.mark.parametrize("allocator", [LateAllocator, PlainLateAllocator])
-def test_iterations_do_not_give_memory_away_that_the_device_still_reads(allocator: Any) -> None:
-    """Carried values are memory of the stream, or each iteration is waited for."""
+class LateTransfer(FlowTransfer):
+    def copy(self, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: ep.SyncStream | None) -> None:
+        super().copy(source, target, stream)
+        if isinstance(stream, LateStream):
+            stream.worker.used.update((source.ptr, target.ptr))
+
+
+def run_late(allocator: Any, text: str, feeds: dict[str, Any]) -> tuple[list[Any], Any]:
+    """What the model gives, and what the device counted; nothing may be given away that it still uses."""
     cls = device_flows(
         stream_aware=True,
         allocator=allocator,
         create_sync_stream=classmethod(lambda cls, device, options: LateStream(cls.state)),
+        create_data_transfer=classmethod(lambda cls: LateTransfer(cls.state)),
         compile=lambda self, graph: LateLaunch(self.state, graph),
     )
     cls.state.of_stream = set()  # type: ignore[attr-defined]
+    found = run_once(HOSTS["ours"], cls, parse(text).SerializeToString(), feeds)
+    assert cls.state.counts["freed in use"] == 0
+    return found, cls.state.counts
+
+
+@pytest.mark.parametrize("allocator", [LateAllocator, PlainLateAllocator])
+def test_iterations_do_not_give_memory_away_that_the_device_still_reads(allocator: Any) -> None:
+    """Carried values are memory of the stream, or each iteration is waited for."""
     x = floats(2, 3)
     feeds = {"most": scalar(4, np.int64), "start": scalar(True, np.bool_), "x": x}
-    source = parse(LOOP.replace("Add (v, x)", "Add (v, v)")).SerializeToString()
-    last, each = run_once(HOSTS["ours"], cls, source, feeds)
+    (last, each), counts = run_late(allocator, LOOP.replace("Add (v, x)", "Add (v, v)"), feeds)
     np.testing.assert_array_equal(last, x * 16)
     np.testing.assert_array_equal(each, [(x * 2**i) ** 2 for i in range(1, 5)])
-    assert (cls.state.counts["flush"] < 4) is (allocator is LateAllocator)
-    assert cls.state.counts["freed in use"] == 0
+    assert (counts["flush"] < 4) is (allocator is LateAllocator)
+
+
+@pytest.mark.parametrize("allocator", [LateAllocator, PlainLateAllocator])
+def test_what_a_scan_still_copies_is_not_given_away(allocator: Any) -> None:
+    s, x = floats(2), floats(2, 6)
+    (last, squares), counts = run_late(allocator, SCAN, {"s": s, "x": x})
+    np.testing.assert_array_equal(squares, x * x)
+    np.testing.assert_allclose(last, s + (x * x).sum(1))
+    assert (counts["flush"] < 6) is (allocator is LateAllocator)
 
 
 def test_values_without_bytes_are_not_copied(host: ModuleType) -> None:
