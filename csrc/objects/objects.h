@@ -166,10 +166,6 @@ OrtStatus* tensor_size(ONNXTensorElementDataType type, size_t rank, const int64_
  * borrowed and must outlive it. Data is not initialised (strings are ""). */
 OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType type, size_t rank,
                             const int64_t* dims, OrtValue** out);
-/* The same in memory for work of `stream`, which the allocator knows; NULL: for anybody's. */
-OrtStatus* value_new_tensor_on_stream(OrtAllocator* allocator, OrtSyncStream* stream,
-                                      ONNXTensorElementDataType type, size_t rank, const int64_t* dims,
-                                      OrtValue** out);
 /* gives: a tensor over `data`. borrows `data`, or takes it when `deleter` is not NULL (freed with
  * deleter->Free). copies `memory`. `size_bytes` may be larger than needed, not smaller. */
 OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryInfo* memory,

@@ -100,12 +100,6 @@ static OrtStatus* value_new(ONNXTensorElementDataType type, size_t rank, const i
 
 OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType type, size_t rank,
                             const int64_t* dims, OrtValue** out) {
-  return value_new_tensor_on_stream(allocator, NULL, type, rank, dims, out);
-}
-
-OrtStatus* value_new_tensor_on_stream(OrtAllocator* allocator, OrtSyncStream* stream,
-                                      ONNXTensorElementDataType type, size_t rank, const int64_t* dims,
-                                      OrtValue** out) {
   OrtValue* value = NULL;
   TRY(value_new(type, rank, dims, &value));
   if (allocator != allocator_cpu()) {
@@ -124,7 +118,7 @@ OrtStatus* value_new_tensor_on_stream(OrtAllocator* allocator, OrtSyncStream* st
     value_release(value);
     return status;
   }
-  value->data = allocator_alloc_on_stream(allocator, value->size_bytes, stream);
+  value->data = allocator_alloc(allocator, value->size_bytes);
   if (value->data == NULL && value->size_bytes != 0) {
     OrtStatus* status = status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
                                    value->memory->name, value->size_bytes);

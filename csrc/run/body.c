@@ -1,5 +1,6 @@
 /* Running a subgraph: values go in by place, captured ones come from the frame around it, results are values
- * on the heap that change hands. One thread. */
+ * on the heap that change hands. What goes in and what comes out is there: no work on it goes on. One thread.
+ */
 #include <string.h>
 
 #include "api_slots.h"
@@ -142,20 +143,11 @@ static int32_t output_slot(const OrtKernelContext* context, size_t index) {
   return index < context->step->output_count ? context->step->outputs[index] : -1;
 }
 
-/* The source may be given away behind the call: memory that does not know the stream is waited for. */
-static OrtStatus* copy_on_stream(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
-  OrtEnv* env = context->frame->session->env;
-  OrtSyncStream* stream = ep_stream(context);
-  TRY(env_copy_tensors(env, &source, &target, stream, 1));
-  bool is_ordered = stream == NULL || source->allocator == NULL ||
-                    env_allocator_takes_streams(env, source->allocator, stream->ep_device->library);
-  return is_ordered ? NULL : stream_flush(stream);
-}
-
 OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
   if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return value_copy_strings(source, target);
   if (!memory_device_is_host(&source->memory->device) || !memory_device_is_host(&target->memory->device))
-    return copy_on_stream(context, source, target);
+    return finish_stream(
+        context, env_copy_tensors(context->frame->session->env, &source, &target, ep_stream(context), 1));
   if (source->size_bytes != 0) memcpy(target->data, source->data, source->size_bytes);
   return NULL;
 }
@@ -234,10 +226,8 @@ static OrtStatus* read_scalar(OrtKernelContext* context, const OrtValue* value, 
   OrtValue* on_host = NULL;
   OrtStatus* status = NULL;
   if (!memory_device_is_host(&value->memory->device)) {
-    OrtSyncStream* stream = ep_stream(context);
     TRY_DONE(value_new_tensor(allocator_cpu(), type, value->rank, value->dims, &on_host));
     TRY_DONE(copy_value(context, value, on_host));
-    if (stream != NULL) TRY_DONE(stream_flush(stream));
     value = on_host;
   }
   memcpy(out, value->data, value->size_bytes);

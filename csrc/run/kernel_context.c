@@ -65,11 +65,8 @@ static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t s
     return status_new(ORT_FAIL, "EP '%s': the element type of output '%s' of node '%s' is unknown",
                       context->step->unit->ep->name, plan_slot->value->name, context->step->unit->node->name);
   OrtAllocator* allocator = allocator_for_caller(frame, plan_slot);
-  if (allocator != NULL) {
-    OrtSyncStream* stream = stream_for_result(frame, context->step->stream, plan_slot->place, allocator);
-    return value_new_tensor_on_stream(allocator, stream, plan_slot->element_type, rank, dims,
-                                      &frame->values[slot]);
-  }
+  if (allocator != NULL)
+    return value_new_tensor(allocator, plan_slot->element_type, rank, dims, &frame->values[slot]);
   const int32_t* in_place = context->step->in_place;
   return frame_make(frame, slot, rank, dims, in_place != NULL ? in_place[index] : -1);
 }

@@ -118,14 +118,12 @@ static void add_stream(OrtSession* session, SessionEp* ep) {
   const Place* place = &session->places[ep->place];
   const EpLibrary* library = ep->devices[0]->library;
   bool is_own = place->owns_allocator && place->ep->devices[0]->library == library;
-  const OrtAllocator* shared = env_shared_allocator(session->env, place->memory);
   ep->stream = (int32_t)session->stream_count++;
   session->streams[ep->stream] = (SessionStream){
       .ep = ep,
       .is_known = place->owns_allocator
                       ? is_own && allocator_knows_streams(place->allocator)
                       : env_allocator_takes_streams(session->env, place->allocator, library),
-      .is_known_to_shared = shared != NULL && env_allocator_takes_streams(session->env, shared, library),
   };
 }
 

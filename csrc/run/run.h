@@ -122,9 +122,8 @@ typedef struct Place {
  */
 typedef struct SessionStream {
   SessionEp* ep;
-  bool is_known;           /* to the allocator of the EP's place: it may give memory to the stream */
-  bool is_known_to_shared; /* the same of the environment's allocator for that memory */
-  bool has_work;           /* of a plan */
+  bool is_known; /* to the allocator of the EP's place: it may give memory to the stream */
+  bool has_work; /* of a plan */
 } SessionStream;
 /* Finds or adds the place of an EP that was just opened, and adds its stream. */
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep);
@@ -486,12 +485,6 @@ OrtStatus* graph_capture_run(Frame* frame);
 
 /* The frame's stream `stream`, if memory of the place may be allocated on it; else NULL. borrows. */
 OrtSyncStream* stream_for_memory(const Frame* frame, int32_t stream, int32_t place);
-
-/* The same for what a subgraph's run gives to the kernel around it, which lets go of it while work of the
- * stream may still read it. NULL also where `allocator`, an environment's, does not know the stream. borrows.
- */
-OrtSyncStream* stream_for_result(const Frame* frame, int32_t stream, int32_t place,
-                                 const OrtAllocator* allocator);
 
 static inline bool frame_has_devices(const Frame* frame) {
   return frame->session->place_count > 1 || frame->has_device_values;

@@ -67,14 +67,6 @@ OrtSyncStream* stream_for_memory(const Frame* frame, int32_t stream, int32_t pla
   return made_for->is_known && made_for->ep->place == place ? frame->streams[stream] : NULL;
 }
 
-OrtSyncStream* stream_for_result(const Frame* frame, int32_t stream, int32_t place,
-                                 const OrtAllocator* allocator) {
-  OrtSession* session = frame->session;
-  if (frame->parent == NULL || stream_for_memory(frame, stream, place) == NULL) return NULL;
-  const EpLibrary* library = session->streams[stream].ep->devices[0]->library;
-  return env_allocator_takes_streams(session->env, allocator, library) ? frame->streams[stream] : NULL;
-}
-
 /* ---- Inputs ---- */
 
 /* Work that made the caller's device values may still go on: only the EP can know. */
@@ -260,10 +252,10 @@ static bool works_elsewhere(const Frame* frame, const Step* step) {
 /* True when others than the stream's EP took part in the run's work on it. */
 static bool must_flush(const Frame* frame, size_t stream, bool has_failed) {
   if (has_failed || !is_callers(frame, stream)) return true;
-  const SessionStream* known = &frame->session->streams[stream];
-  if (!known->is_known) return true; /* what the run frees at its end is anybody's at once */
-  /* What a subgraph's run gives to a loop goes with one of the next iterations, which read it. */
-  if (frame->parent != NULL && (!known->is_known_to_shared || frame->session->stream_count > 2)) return true;
+  /* Of a subgraph: its results are read by whomever, and go with a later iteration. */
+  if (frame->parent != NULL) return true;
+  if (!frame->session->streams[stream].is_known)
+    return true; /* what the run frees at its end is anybody's at once */
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
     if (frame->is_fetched[i]) return true;

@@ -69,7 +69,8 @@ static OrtStatus* transpose(const ScanRun* scan, const size_t* permutation, cons
   if (to->size_bytes == 0) return NULL;
   OrtScanKernelHelper* helper = scan->kernel->helper;
   OrtStatus* status = helper->Transpose(helper, permutation, from->rank, from, ep_stream(scan->context), to);
-  return status == NULL ? NULL : ep_failure(status, "OrtScanKernelHelper::Transpose failed");
+  if (status != NULL) return ep_failure(status, "OrtScanKernelHelper::Transpose failed");
+  return finish_stream(scan->context, NULL); /* the body may read it on another stream */
 }
 
 static OrtAllocator* allocator_of(const ScanRun* scan, const OrtValue* value) {
