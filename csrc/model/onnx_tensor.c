@@ -190,7 +190,9 @@ static OrtStatus* read_external(Reader* reader, const TensorHead* head, TensorRe
   out->external = arena_alloc(&reader->model->arena, sizeof *out->external);
   if (out->external == NULL) return status_no_memory();
   *out->external = (OrtExternalInitializerInfo){head->location, head->offset, head->size_bytes};
-  return tensor_over(head, file->data + head->offset, &out->value);
+  /* Nothing is mapped of an empty file. */
+  const uint8_t* data = file->size != 0 ? file->data + head->offset : NULL;
+  return tensor_over(head, data, &out->value);
 }
 
 /* Which data field holds the elements of a type, and how many of its entries an element takes. */
