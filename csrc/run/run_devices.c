@@ -249,11 +249,19 @@ static bool works_elsewhere(const Frame* frame, const Step* step) {
   return !memory_device_equal(&source->memory->device, device_of(frame->session, ep));
 }
 
+static bool has_work_on(const Plan* plan, size_t stream) {
+  for (size_t i = 0; i < plan->step_count; i++) {
+    if (plan->steps[i].stream == (int32_t)stream) return true;
+  }
+  return false;
+}
+
 /* True when others than the stream's EP took part in the run's work on it. */
 static bool must_flush(const Frame* frame, size_t stream, bool has_failed) {
-  if (has_failed || !is_callers(frame, stream)) return true;
+  if (has_failed) return true;
   /* Of a subgraph: its results are read by whomever, and go with a later iteration. */
-  if (frame->parent != NULL) return true;
+  if (frame->parent != NULL) return has_work_on(frame->plan, stream);
+  if (!is_callers(frame, stream)) return true;
   if (!frame->session->streams[stream].is_known)
     return true; /* what the run frees at its end is anybody's at once */
   const Plan* plan = frame->plan;

@@ -598,6 +598,35 @@ def test_bodies_on_a_device(tmp_path: Path) -> None:
     ort_abi.unregister_execution_provider_library("virtual")
 
 
+def test_bodies_on_the_cpu_do_not_wait_for_a_device(tmp_path: Path) -> None:
+    """The device has no work in them."""
+    source = """
+    g (int64 most, bool c, float[2, 3] x) => (float[2, 3] y)
+    {
+      a = Mul (x, x)
+      y = Loop (most, c, a) < body = b (int64 i, bool go, float[2, 3] v) => (bool go, float[2, 3] next) {
+        next = Neg (v)
+      }>
+    }"""
+    library = virtual_device.build(tmp_path)
+    ort_abi.register_execution_provider_library("virtual", library)
+    control = virtual_device.control_of(library)
+    devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == virtual_device.EP_NAME]
+    options = ort_abi.SessionOptions()
+    options.add_provider_for_devices(devices, {})
+    session = ort_abi.InferenceSession(parse(source).SerializeToString(), options)
+    x, flushes = floats(2, 3), []
+    for most in (1, 1, 5):
+        counted = virtual_device.Counters(control)
+        feeds = {"most": scalar(most, np.int64), "c": scalar(True, np.bool_), "x": x}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], -x * x)
+        flushes.append(counted.flushes)
+    assert flushes[1] == flushes[2]
+    session.close()
+    gc.collect()
+    ort_abi.unregister_execution_provider_library("virtual")
+
+
 @pytest.mark.parametrize("policy", ["all", "shapes"])
 def test_bodies_are_not_captured(tmp_path: Path, policy: str) -> None:
     """A device that records what it does cannot record what the host decides."""
