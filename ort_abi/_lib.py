@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ort_abi import errors
+from ort_abi import _failures
 from ort_abi._native import ffi, lib
 
 __all__ = [
@@ -47,14 +47,15 @@ ep_api: CData = api.GetEpApi()
 def check(status: CData, table: CData = api) -> None:
     """Returns for OK (NULL), else releases the status and raises its `ort_abi.errors` exception.
 
-    `table` is the `OrtApi` of the host that made the status.
+    `table` is the `OrtApi` of the host that made the status. What Python code raised on the way is its
+    `__cause__`; KeyboardInterrupt, SystemExit and the like are raised themselves.
     """
     if status == NULL:
         return
     code = table.GetErrorCode(status)
     message = text(table.GetErrorMessage(status))
     table.ReleaseStatus(status)
-    raise errors.from_code(code, message)
+    raise _failures.exception(code, message)
 
 
 def text(pointer: CData) -> str:

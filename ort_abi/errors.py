@@ -21,6 +21,7 @@ __all__ = [
     "NotFound",
     "NotImplemented",
     "OrtError",
+    "OutOfMemory",
     "RuntimeException",
     "from_code",
 ]
@@ -35,6 +36,7 @@ class OrtError(RuntimeError):
     def __init__(self, message: str, code: int | None = None) -> None:
         if code is not None:
             self.code = code
+            self.code_name = _NAMES.get(code, OrtError.code_name)
         self.message = message
         super().__init__(f"{self.code_name}: {message}")
 
@@ -73,6 +75,10 @@ class RuntimeException(OrtError):
     """`ORT_RUNTIME_EXCEPTION`: code of a kernel or provider threw."""
 
     code, code_name = 6, "RUNTIME_EXCEPTION"
+
+
+class OutOfMemory(RuntimeException, MemoryError):
+    """A status, of any code, that says that there was no memory: a `MemoryError` as well."""
 
 
 class InvalidProtobuf(OrtError):
@@ -130,6 +136,7 @@ class DeviceReset(OrtError):
 
 
 _BY_CODE: dict[int, type[OrtError]] = {cls.code: cls for cls in OrtError.__subclasses__()}
+_NAMES: dict[int, str] = {code: cls.code_name for code, cls in _BY_CODE.items()}
 
 
 def from_code(code: int, message: str) -> OrtError:

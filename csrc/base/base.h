@@ -44,8 +44,11 @@ bool array_reserve(void** items, size_t* capacity, size_t needed, size_t item_si
 /* gives (caller releases with ReleaseStatus). Never NULL: when out of memory, a static status says so. */
 OrtStatus* status_new(OrtErrorCode code, const char* format, ...) PRINTF_LIKE(2, 3);
 OrtStatus* status_new_v(OrtErrorCode code, const char* format, va_list arguments);
-/* takes `cause`, gives a status of the same code whose message is "<context>: <message of cause>". */
+/* takes `cause`, gives a status of the same code (ORT_FAIL for ORT_OK, which a plugin can give) whose message
+ * is
+ * "<context>: <message of cause>"; what the cause begins with and the context has is not said twice. */
 OrtStatus* status_wrap(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3);
+OrtStatus* status_wrap_v(OrtStatus* cause, const char* format, va_list arguments);
 /* The same without arguments: ORT_FAIL, "out of memory". Allocates nothing. */
 OrtStatus* status_no_memory(void);
 OrtErrorCode status_code(const OrtStatus* status);

@@ -1,9 +1,12 @@
 /* OrtStatus: NULL is success, so nothing here ever returns NULL for a failure. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api_slots.h"
 #include "base/base.h"
+
+#define MOST_REPEATED 4 /* parts of a cause that may be in its context: provider, slot, node */
 
 struct OrtStatus {
   OrtErrorCode code;
@@ -54,15 +57,48 @@ OrtStatus* status_new(OrtErrorCode code, const char* format, ...) {
   return status;
 }
 
+/* True if `text` has these words, and not just as parts of longer ones. */
+static bool has_words(const char* text, const char* words, size_t length) {
+  for (const char* at = text; (at = strchr(at, words[0])) != NULL; at++) {
+    bool starts = at == text || !isalnum((unsigned char)at[-1]);
+    if (starts && strncmp(at, words, length) == 0 && !isalnum((unsigned char)at[length])) return true;
+  }
+  return false;
+}
+
+/* Appends `message`, but what it begins with only if that is new: plugins put their name, or a slot's, in
+ * front of what they say, and the text has it already. */
+static void append_cause(StrBuf* text, const char* message) {
+  for (int i = 0; i < MOST_REPEATED; i++) {
+    const char* end = strstr(message, ": ");
+    size_t length = end != NULL ? (size_t)(end - message) : 0;
+    if (length == 0 || memchr(message, '\n', length) != NULL || text->failed) break;
+    if (!has_words(text->text, message, length)) strbuf_append(text, "%.*s: ", (int)length, message);
+    message = end + 2;
+  }
+  strbuf_append(text, "%s", message);
+}
+
+OrtStatus* status_wrap_v(OrtStatus* cause, const char* format, va_list arguments) {
+  OrtErrorCode code = cause->code != ORT_OK ? cause->code : ORT_FAIL;
+  StrBuf text = {0};
+  OrtStatus* context = status_new_v(code, format, arguments);
+  strbuf_append(&text, "%s: ", context->message);
+  append_cause(&text, cause->message);
+  OrtStatus* wrapped =
+      text.failed ? status_no_memory() : status_from_text(code, text.text, strlen(text.text));
+  strbuf_release(&text);
+  status_release(context);
+  if (wrapped == status_no_memory() && cause->code != ORT_OK) return cause; /* the cause says more */
+  status_release(cause);
+  return wrapped;
+}
+
 OrtStatus* status_wrap(OrtStatus* cause, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  OrtStatus* context = status_new_v(cause->code, format, arguments);
+  OrtStatus* wrapped = status_wrap_v(cause, format, arguments);
   va_end(arguments);
-  OrtStatus* wrapped = status_new(cause->code, "%s: %s", context->message, cause->message);
-  status_release(context);
-  if (wrapped == status_no_memory()) return cause; /* the cause says more */
-  status_release(cause);
   return wrapped;
 }
 

@@ -126,6 +126,7 @@ typedef struct BridgeHost {
   const OrtEpApi* ep_api;
   uint32_t version; /* API version of both tables: newer slots are not read */
   uint32_t index;
+  int is_ours; /* it names provider and node of what fails, and lets exceptions through to Python callers */
 } BridgeHost;
 
 /* One call of a host into Python. */

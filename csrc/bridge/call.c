@@ -42,7 +42,11 @@ const BridgeHost* bridge_host_from_base(const OrtApiBase* base, const char** pro
   }
   if (!host && num_hosts < MAX_HOSTS) {
     host = &hosts[num_hosts];
-    *host = (BridgeHost){.api = api, .ep_api = ep_api, .version = version, .index = num_hosts++};
+    *host = (BridgeHost){.api = api,
+                         .ep_api = ep_api,
+                         .version = version,
+                         .index = num_hosts++,
+                         .is_ours = base == OrtGetApiBase()};
   }
   pthread_mutex_unlock(&hosts_lock);
   *problem = "too many different hosts in this process";

@@ -4,15 +4,10 @@
 #include "run/run.h"
 
 OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) {
-  OrtErrorCode code = status_code(cause);
   va_list arguments;
   va_start(arguments, format);
-  OrtStatus* context = status_new_v(code != ORT_OK ? code : ORT_FAIL, format, arguments);
+  OrtStatus* failure = status_wrap_v(cause, format, arguments);
   va_end(arguments);
-  OrtStatus* failure =
-      status_new(status_code(context), "%s: %s", status_message(context), status_message(cause));
-  status_release(context);
-  status_release(cause);
   return failure;
 }
 
