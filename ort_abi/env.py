@@ -58,6 +58,12 @@ class _State:
 
 
 _state = _State()
+# A child that is forked while another thread has the lock would wait for it for ever.
+os.register_at_fork(
+    before=_state.lock.acquire,
+    after_in_parent=_state.lock.release,
+    after_in_child=_state.lock.release,
+)
 
 
 def environment() -> Handle:

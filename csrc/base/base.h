@@ -2,6 +2,7 @@
 #ifndef ORT_ABI_BASE_H
 #define ORT_ABI_BASE_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,13 +77,26 @@ void status_release(OrtStatus* status);              /* releases; NULL is fine *
 /* "api_CreateEnv" -> "CreateEnv" */
 const char* slot_of(const char* function_name);
 
+/* ---- fork.c ---- */
+
+/* Beside a mutex: it is free in a child that was forked while another thread had it. */
+typedef struct ForkGuard {
+  struct ForkGuard *previous, *next;
+  pthread_mutex_t* mutex;
+  bool is_recursive, is_held; /* is_held: by a thread that forks */
+} ForkGuard;
+/* borrows both until fork_guard_close. */
+void fork_guard_open(ForkGuard* guard, pthread_mutex_t* mutex, bool is_recursive);
+void fork_guard_close(ForkGuard* guard);
+void mutex_init(pthread_mutex_t* mutex, bool is_recursive);
+
 /* ---- log.c ---- */
 
 struct OrtLogger {
   OrtLoggingFunction function; /* called on any thread */
   void* param;
-  OrtLoggingLevel severity; /* messages below are dropped */
-  const char* id;           /* borrows: the owner of the logger keeps it alive */
+  _Atomic OrtLoggingLevel severity; /* messages below are dropped; may be set while others log */
+  const char* id;                   /* borrows: the owner of the logger keeps it alive */
 };
 
 /* Writes one message if the logger's severity admits it. `logger` NULL: the process-wide default logger. */

@@ -1,4 +1,6 @@
-/* The exit gate: counts the calls that are inside Python and shuts the door before the interpreter goes. */
+/* The exit gate: counts the calls that are inside Python and shuts the door before the interpreter goes. A
+ * child process has only the thread that forked: the calls of the others are not inside any more. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -9,15 +11,28 @@
 #define GATE_SLICE_NS 1000000
 
 static _Atomic uint64_t gate;
+static _Thread_local uint64_t inside __attribute__((tls_model("initial-exec"))); /* calls of this thread */
 
 bool bridge_gate_enter(void) {
-  if (!(atomic_fetch_add(&gate, 1) & GATE_CLOSED)) return true;
+  if (!(atomic_fetch_add(&gate, 1) & GATE_CLOSED)) {
+    inside++;
+    return true;
+  }
   atomic_fetch_sub(&gate, 1);
   return false;
 }
 
 void bridge_gate_leave(void) {
+  inside--;
   atomic_fetch_sub(&gate, 1);
+}
+
+static void count_again(void) {
+  atomic_store(&gate, (atomic_load(&gate) & GATE_CLOSED) | inside);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, count_again);
 }
 
 /* Called from Python's atexit without the GIL. Returns 1 when nobody is inside any more, 0 if a callback does

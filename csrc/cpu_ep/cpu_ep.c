@@ -1,7 +1,7 @@
 /* The factory and the EP: everything but the kernels themselves. */
 #include "cpu_ep.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@ typedef struct CpuFactory {
   OrtEpFactory base; /* first: the only part the host sees */
   const OrtApi* api;
   const OrtEpApi* ep_api;
-  pthread_mutex_t lock;        /* sessions may be created on several threads */
-  OrtKernelRegistry* registry; /* made for the first session, shared by all, released with the factory */
-  CpuKernelSource* sources;    /* what the registry's entries point to */
+  _Atomic(OrtKernelRegistry*)
+      registry;             /* made for the first session, shared by all, released with the factory */
+  CpuKernelSource* sources; /* what the registry's entries point to */
 } CpuFactory;
 
 typedef struct CpuEp {
@@ -32,16 +32,23 @@ static const char* ORT_API_CALL ep_get_name(const OrtEp* ep) {
   return CPU_EP_NAME;
 }
 
+/* Without a lock, which a child that is forked meanwhile would find taken: of two threads the second throws
+ * its registry away. */
 static OrtStatus* ORT_API_CALL ep_get_kernel_registry(OrtEp* ep, const OrtKernelRegistry** registry) {
   CpuFactory* factory = ((CpuEp*)ep)->factory;
-  OrtStatus* status = NULL;
+  OrtKernelRegistry* present = atomic_load(&factory->registry);
   *registry = NULL;
-  pthread_mutex_lock(&factory->lock);
-  if (!factory->registry)
-    status = cpu_create_registry(factory->api, factory->ep_api, factory->sources, &factory->registry);
-  if (!status) *registry = factory->registry;
-  pthread_mutex_unlock(&factory->lock);
-  return status;
+  if (!present) {
+    OrtKernelRegistry* made = NULL;
+    OrtStatus* status = cpu_create_registry(factory->ep_api, factory->sources, &made);
+    if (status) return status;
+    if (atomic_compare_exchange_strong(&factory->registry, &present, made))
+      present = made;
+    else
+      factory->ep_api->ReleaseKernelRegistry(made);
+  }
+  *registry = present;
+  return NULL;
 }
 
 static OrtStatus* ORT_API_CALL ep_is_concurrent_run_supported(OrtEp* ep, bool* is_supported) {
@@ -238,9 +245,9 @@ OrtStatus* ORT_API_CALL cpu_ep_create_factories(const char* registered_name, con
   if (!factory) goto out_of_memory;
   factory->sources = calloc(cpu_kernel_row_count(), sizeof *factory->sources);
   if (!factory->sources) goto out_of_memory;
-  if (pthread_mutex_init(&factory->lock, NULL) != 0) goto out_of_memory;
   factory->api = api;
   factory->ep_api = api->GetEpApi();
+  cpu_fill_sources(factory->api, factory->ep_api, factory->sources);
   fill_factory(&factory->base);
   factories[0] = &factory->base;
   *num_factories = 1;
@@ -256,7 +263,6 @@ OrtStatus* ORT_API_CALL cpu_ep_release_factory(OrtEpFactory* base) {
   CpuFactory* factory = (CpuFactory*)base;
   if (!factory) return NULL;
   factory->ep_api->ReleaseKernelRegistry(factory->registry);
-  pthread_mutex_destroy(&factory->lock);
   free(factory->sources);
   free(factory);
   return NULL;

@@ -75,9 +75,11 @@ struct CpuKernelSource {
 
 size_t cpu_kernel_row_count(void);
 
-/* Registers every kernel. `sources` has cpu_kernel_row_count() entries, is filled here and must outlive the
- * registry. *gives* the registry (caller releases with ReleaseKernelRegistry). */
-OrtStatus* cpu_create_registry(const OrtApi* api, const OrtEpApi* ep_api, CpuKernelSource* sources,
+/* Fills cpu_kernel_row_count() entries, which must outlive the registries made with them. */
+void cpu_fill_sources(const OrtApi* api, const OrtEpApi* ep_api, CpuKernelSource* sources);
+
+/* Registers every kernel. *gives* the registry (caller releases with ReleaseKernelRegistry). */
+OrtStatus* cpu_create_registry(const OrtEpApi* ep_api, CpuKernelSource* sources,
                                OrtKernelRegistry** registry);
 
 /* Whether the node has no subgraphs, or only some in which every value is known to be a tensor: the host's

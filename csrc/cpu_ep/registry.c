@@ -211,13 +211,16 @@ static OrtStatus* build_definition(const OrtEpApi* ep_api, const CpuKernelRow* r
   return status;
 }
 
-OrtStatus* cpu_create_registry(const OrtApi* api, const OrtEpApi* ep_api, CpuKernelSource* sources,
+void cpu_fill_sources(const OrtApi* api, const OrtEpApi* ep_api, CpuKernelSource* sources) {
+  for (size_t i = 0; i < cpu_kernel_row_count(); i++) sources[i] = (CpuKernelSource){api, ep_api, &rows[i]};
+}
+
+OrtStatus* cpu_create_registry(const OrtEpApi* ep_api, CpuKernelSource* sources,
                                OrtKernelRegistry** registry_out) {
   OrtKernelRegistry* registry = NULL;
   OrtStatus* status = ep_api->CreateKernelRegistry(&registry);
   for (size_t i = 0; i < cpu_kernel_row_count() && !status; i++) {
     OrtKernelDef* definition = NULL;
-    sources[i] = (CpuKernelSource){api, ep_api, &rows[i]};
     status = build_definition(ep_api, &rows[i], &definition);
     if (!status) status = ep_api->KernelRegistry_AddKernel(registry, definition, create_kernel, &sources[i]);
     ep_api->ReleaseKernelDef(definition); /* the registry has copied it */

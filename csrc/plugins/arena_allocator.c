@@ -38,6 +38,7 @@ struct ArenaAllocator {
   OrtAllocator* plain; /* borrows */
   OrtMemoryInfo* memory;
   OrtArenaCfg config; /* without defaults left open */
+  ForkGuard fork;
   pthread_mutex_t mutex;
   size_t next_region_size;
   Chunk* regions;
@@ -442,6 +443,7 @@ OrtStatus* arena_allocator_new(OrtAllocator* plain, const OrtArenaCfg* config, A
   arena->config = *config;
   arena->next_region_size = (size_t)config->initial_chunk_size_bytes;
   pthread_mutex_init(&arena->mutex, NULL);
+  fork_guard_open(&arena->fork, &arena->mutex, false);
   *out = arena;
   return NULL;
 }
@@ -467,6 +469,7 @@ void arena_allocator_release(ArenaAllocator* arena) {
       mem_free(chunk);
     }
   }
+  fork_guard_close(&arena->fork);
   pthread_mutex_destroy(&arena->mutex);
   memory_info_release(arena->memory);
   mem_free(arena->buckets);

@@ -15,11 +15,11 @@ static pthread_once_t lifecycle_once = PTHREAD_ONCE_INIT;
 static bool is_changing = false; /* being made or taken down, maybe by a caller of ours; under env_lock */
 
 static void lifecycle_init(void) {
-  pthread_mutexattr_t attributes;
-  pthread_mutexattr_init(&attributes);
-  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-  pthread_mutex_init(&lifecycle_mutex, &attributes);
-  pthread_mutexattr_destroy(&attributes);
+  static ForkGuard lifecycle_fork, env_fork;
+  mutex_init(&lifecycle_mutex, true);
+  fork_guard_open(&lifecycle_fork, &lifecycle_mutex, true);
+  fork_guard_open(&env_fork, &the_env.mutex, false);
+  ep_devices_guard_fork();
 }
 
 void env_lock(void) {

@@ -9,6 +9,11 @@
 static OrtEpDevice* pending_devices = NULL;
 static pthread_mutex_t pending_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+void ep_devices_guard_fork(void) {
+  static ForkGuard pending_fork;
+  fork_guard_open(&pending_fork, &pending_mutex, false);
+}
+
 void ep_device_free(OrtEpDevice* device) {
   if (device == NULL) return;
   mem_free(device->ep_name);

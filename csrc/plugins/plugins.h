@@ -53,6 +53,8 @@ struct OrtEpDevice {
   OrtEpDevice* next_pending; /* list of those that no library owns yet */
 };
 void ep_device_free(OrtEpDevice* device);
+/* Once, with the environment's locks (fork.c). */
+void ep_devices_guard_fork(void);
 /* True when `device` was made by CreateEpDevice and is owned by nobody yet; then it is the caller's. Any
  * pointer may be asked about. */
 bool ep_device_take_pending(const OrtEpDevice* device);

@@ -28,6 +28,7 @@ struct GraphCapture {
   bool(ORT_API_CALL* is_captured)(const OrtEp*, int);
   OrtStatus*(ORT_API_CALL* replay)(OrtEp*, int);
   pthread_mutex_t mutex; /* guards `graphs` */
+  ForkGuard fork;
   CapturedGraph* graphs;
 };
 
@@ -90,6 +91,7 @@ OrtStatus* graph_capture_open(OrtSession* session) {
     capture->is_captured = ep->ep->IsGraphCaptured;
     capture->replay = ep->ep->ReplayGraph;
     pthread_mutex_init(&capture->mutex, NULL);
+    fork_guard_open(&capture->fork, &capture->mutex, false);
     session->capture = capture;
   }
   return NULL;
@@ -109,6 +111,7 @@ void graph_capture_close(OrtSession* session) {
     capture->graphs = graph->next;
     graph_release(graph);
   }
+  fork_guard_close(&capture->fork);
   pthread_mutex_destroy(&capture->mutex);
 }
 

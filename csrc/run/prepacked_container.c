@@ -21,6 +21,7 @@ struct SharedWeight {
 
 struct OrtPrepackedWeightsContainer {
   _Atomic int references;
+  ForkGuard fork;
   pthread_mutex_t mutex; /* guards all below */
   SharedWeight** buckets;
   size_t bucket_count, count;
@@ -159,6 +160,7 @@ OrtPrepackedWeightsContainer* packed_container_new(void) {
   if (container == NULL) return NULL;
   atomic_init(&container->references, 1);
   pthread_mutex_init(&container->mutex, NULL);
+  fork_guard_open(&container->fork, &container->mutex, false);
   return container;
 }
 
@@ -176,6 +178,7 @@ void packed_container_release(OrtPrepackedWeightsContainer* container) {
     }
   }
   mem_free(container->buckets);
+  fork_guard_close(&container->fork);
   pthread_mutex_destroy(&container->mutex);
   mem_free(container);
 }

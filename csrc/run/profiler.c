@@ -28,7 +28,8 @@ struct Profiler {
   EpProfiler* eps;
   size_t ep_count, ep_capacity;
   pthread_rwlock_t gate; /* held for writing when it ends: no EP hears of an event after that */
-  pthread_mutex_t lock;  /* of all below */
+  ForkGuard fork;
+  pthread_mutex_t lock; /* of all below */
   OrtProfilingEventsContainer events;
   size_t lost;
   bool is_on; /* changes with both locks held */
@@ -69,6 +70,7 @@ OrtStatus* profiler_new(const OrtLogger* logger, const char* prefix, Profiler* n
   }
   pthread_rwlock_init(&made->gate, NULL);
   pthread_mutex_init(&made->lock, NULL);
+  fork_guard_open(&made->fork, &made->lock, false);
   made->logger = logger;
   made->next = next;
   made->is_on = true;
@@ -334,6 +336,7 @@ void profiler_free(Profiler* profiler) {
   status_release(status);
   for (size_t i = profiler->ep_count; i-- > 0;) profiler->eps[i].impl->Release(profiler->eps[i].impl);
   pthread_rwlock_destroy(&profiler->gate);
+  fork_guard_close(&profiler->fork);
   pthread_mutex_destroy(&profiler->lock);
   mem_free(profiler->eps);
   mem_free(profiler->path);

@@ -443,7 +443,9 @@ struct OrtSession {
   OrtRunOptions* default_run_options;
   Profiler* profiler; /* profiler.h; NULL: the session is not profiled */
   bool has_run_hooks, is_serial;
-  pthread_mutex_t serial; /* held through Run when an EP cannot run concurrently */
+  pthread_mutex_t
+      serial; /* held through Run when an EP cannot run concurrently; a kernel may run its session */
+  ForkGuard serial_fork;
   _Atomic bool is_timing;
   GraphCapture* capture; /* NULL: no EP captures graphs */
 };

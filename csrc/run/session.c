@@ -61,7 +61,8 @@ static OrtStatus* end_initialization(OrtSession* session) {
 
 static void set_logger(OrtSession* session) {
   const OrtSessionOptions* options = session->options;
-  session->logger = session->env->logger;
+  const OrtLogger* common = &session->env->logger;
+  session->logger = (OrtLogger){common->function, common->param, common->severity, common->id};
   if (options->logging_function != NULL) {
     session->logger.function = options->logging_function;
     session->logger.param = options->logging_param;
@@ -187,6 +188,7 @@ static void session_free(OrtSession* session) {
   mem_free(session->units);
   arena_release(&session->arena);
   session_options_release(session->options);
+  fork_guard_close(&session->serial_fork);
   pthread_mutex_destroy(&session->serial);
   env_release(session->env);
   mem_free(session);
@@ -206,7 +208,8 @@ static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtS
   env_retain(session->env);
   session->options = own_options;
   session->packed_weights = packed_container_retain(container);
-  pthread_mutex_init(&session->serial, NULL);
+  mutex_init(&session->serial, true);
+  fork_guard_open(&session->serial_fork, &session->serial, true);
   set_logger(session);
   session->records_assignment =
       session_options_config(own_options, "session.record_ep_graph_assignment_info", "0")[0] == '1';

@@ -373,19 +373,19 @@ def _check_captured(graph: Graph, label: str) -> None:
 
 def _add_node(ep: ExecutionProvider, owner: Any, node: Computation) -> int:
     if not ep.concurrent:
-        node = _one_at_a_time(ep._binding.lock, node)
+        node = _one_at_a_time(ep._binding, node)
     number = _objects.add(owner)
     _nodes[number], _again[number] = node, node.again
     return number
 
 
-def _one_at_a_time(lock: threading.Lock, node: Computation) -> Computation:
+def _one_at_a_time(binding: Binding, node: Computation) -> Computation:
     def compute(what: int, run: CData) -> int:
-        with lock:
+        with binding.lock:
             return node.compute(what, run)
 
     def again() -> int:
-        with lock:
+        with binding.lock:
             return node.again()
 
     return Computation(compute, again, node.fail)

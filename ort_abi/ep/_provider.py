@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -338,6 +340,18 @@ class ExecutionProvider(OptionalSlots):
     _binding: Binding
 
 
+_bindings: weakref.WeakSet[Binding] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """In a forked child: kernels of other threads, which may have a lock, do not run there."""
+    for binding in _bindings:
+        binding.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
 class Binding:
     """What ties a provider object to its host. Internal."""
 
@@ -349,7 +363,8 @@ class Binding:
         self.support_info: CData | None = None
         self.registry: CData | None = None
         self.definitions: list[int] = []
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a kernel may run its own session
+        _bindings.add(self)
 
     def has_kernel(self, node: Node) -> bool:
         """Whether a kernel of the provider's registry fits (`EpGraphSupportInfo_LookUpKernel`, API 24)."""

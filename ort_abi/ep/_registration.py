@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -22,7 +23,11 @@ class Host(Protocol):
         """Unregisters what was registered under a name."""
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""Held through registering and unregistering: stock onnxruntime waits for a lock of its own with the GIL, while
+the thread that has that lock may want the GIL for Python code of a provider. Also before a fork, so that a child
+does not find it taken by a thread that it does not have."""
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _classes: dict[str, type[ExecutionProvider]] = {}
 
 
@@ -68,17 +73,18 @@ def register_with(
     Returns the registration name, for `unregister_from`. Sessions then choose the provider by its devices
     (`get_ep_devices`). Raises what the host raises; nothing is registered then.
     """
-    name = prepare(cls, registration_name)
-    try:
-        cast(Host, host).register_execution_provider_library(name, library_path())
-    finally:
-        with _lock:
+    with _lock:
+        name = prepare(cls, registration_name)
+        try:
+            cast(Host, host).register_execution_provider_library(name, library_path())
+        finally:
             _classes.pop(name, None)
-    return name
+        return name
 
 
 def unregister_from(host: ModuleType | Host, registration: str | type[ExecutionProvider]) -> None:
     """Undoes `register_with`; `registration` is what it returned, or the class if that used the default
     name."""
     name = registration if isinstance(registration, str) else registration.name
-    cast(Host, host).unregister_execution_provider_library(name)
+    with _lock:
+        cast(Host, host).unregister_execution_provider_library(name)

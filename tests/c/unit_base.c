@@ -125,9 +125,28 @@ static void test_status_wrap_keeps_the_code(void) {
   CHECK_FAILS(status, ORT_NO_SUCHFILE, "loading 3: no 'f'");
 }
 
+static void test_status_wrap_says_nothing_twice(void) {
+  static const char* const causes[][2] = {
+      {"MyEp: OrtEp::Compile: node 'n': it broke: twice: twice",
+       "EP 'MyEp': OrtEp::Compile of 'n' failed: node 'n': it broke: twice: twice"},
+      {"My: it broke", "EP 'MyEp': OrtEp::Compile of 'n' failed: My: it broke"},
+      {"it broke", "EP 'MyEp': OrtEp::Compile of 'n' failed: it broke"},
+      {": MyEp", "EP 'MyEp': OrtEp::Compile of 'n' failed: : MyEp"},
+      {"", "EP 'MyEp': OrtEp::Compile of 'n' failed: "}};
+  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+    OrtStatus* cause = status_new(ORT_EP_FAIL, "%s", causes[i][0]);
+    OrtStatus* status = status_wrap(cause, "EP '%s': OrtEp::Compile of '%s' failed", "MyEp", "n");
+    CHECK_TEXT(status_message(status), causes[i][1]);
+    status_release(status);
+  }
+  OrtStatus* odd =
+      status_wrap(status_new(ORT_OK, "a plugin made this"), "context"); /* no failure becomes OK */
+  CHECK_FAILS(odd, ORT_FAIL, "context: a plugin made this");
+}
+
 /* A failure must stay a failure, and keep its code, whichever allocation fails on its way up. */
 static void test_statuses_without_memory(void) {
-  for (int64_t n = 0; n < 3; n++) {
+  for (int64_t n = 0; n < 6; n++) {
     OrtStatus* cause = status_new(ORT_NO_SUCHFILE, "cause");
     ortabi_fail_allocation(n);
     OrtStatus* status = status_wrap(cause, "context");
@@ -151,6 +170,7 @@ int main(void) {
   RUN(test_texts_are_replaced_by_copies);
   RUN(test_folders_of_paths);
   RUN(test_status_wrap_keeps_the_code);
+  RUN(test_status_wrap_says_nothing_twice);
   RUN(test_statuses_without_memory);
   return finish();
 }

@@ -31,7 +31,8 @@ def build_program(source: Path, library_dir: Path, program: Path, sanitize: str 
 
 def build_plugin(source: Path, library: Path, sanitize: str = SANITIZERS) -> None:
     """Compiles an EP library of one file, which sees no header of ours but ort_abi.h."""
-    flags = ["-shared", "-fPIC", "-g", f"-fsanitize={sanitize}", f"-I{native_build.CSRC / 'include'}"]
+    flags = ["-shared", "-fPIC", "-g", f"-I{native_build.CSRC / 'include'}"]
+    flags += [f"-fsanitize={sanitize}"] if sanitize else []
     command = [*shlex.split(CC), "-std=gnu11", *native_build.Options(CC).warnings(), *flags, str(source)]
     command += ["-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

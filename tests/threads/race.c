@@ -84,11 +84,18 @@ static void* run_until_stopped(void* unused) {
   return unused;
 }
 
+static void* set_severity(void* unused) {
+  for (int i = 0; i < RUNS; i++)
+    CHECK_OK(
+        api()->UpdateEnvWithCustomLogLevel(env, i % 2 ? ORT_LOGGING_LEVEL_WARNING : ORT_LOGGING_LEVEL_ERROR));
+  return unused;
+}
+
 static void test_all_at_once(void) {
-  void* (*const jobs[])(void*) = {run_shared,         run_shared,        watch_shared,      make_sessions,
-                                  register_libraries, count_environment, run_until_stopped, stop_and_go,
-                                  make_sessions,      register_libraries};
-  static char names[][8] = {"0", "1", "2", "3", "second", "5", "6", "7", "8", "third"};
+  void* (*const jobs[])(void*) = {run_shared,         run_shared,         watch_shared,      make_sessions,
+                                  register_libraries, count_environment,  run_until_stopped, stop_and_go,
+                                  make_sessions,      register_libraries, set_severity};
+  static char names[][8] = {"0", "1", "2", "3", "second", "5", "6", "7", "8", "third", "10"};
   enum { COUNT = sizeof jobs / sizeof jobs[0] };
   pthread_t threads[COUNT];
   for (size_t i = 0; i < COUNT; i++) CHECK(pthread_create(&threads[i], NULL, jobs[i], names[i]) == 0);

@@ -25,3 +25,11 @@ def test_no_data_race(programs: Path, tmp_path: Path, model: str) -> None:
     """All results are right and ThreadSanitizer has nothing to report."""
     path = save_model(tmp_path / "model.onnx", MODELS[model]())
     run_program(programs / "race", tmp_path, programs / "libc_plugin.so", path)
+
+
+def test_forked_children_work(native_dir: Path, tmp_path: Path) -> None:
+    """Whatever other threads were at when the process forked. Without sanitizers: those of gcc 12 hang there."""
+    build_program(ROOT / "tests" / "threads" / "forks.c", native_dir, tmp_path / "forks", sanitize="")
+    build_plugin(ROOT / "samples" / "c_plugin" / "c_plugin.c", tmp_path / "libc_plugin.so", sanitize="")
+    model = save_model(tmp_path / "model.onnx", MODELS["plugin"]())
+    run_program(tmp_path / "forks", tmp_path, tmp_path / "libc_plugin.so", model)
