@@ -1,7 +1,7 @@
 """What callbacks in Python raised, until the status that it became comes back to Python.
 
-In between is C: a status carries a code and a text. The text is unique enough to know the exception by, since it
-has the traceback.
+In between is C: a status carries a code and a text. The text is unique enough to know the exception by, since
+it has the traceback.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def remember(text: str, error: BaseException) -> None:
 def exception(code: int, message: str) -> BaseException:
     """What to raise for a status.
 
-    An `errors.OrtError` whose `__cause__` is the exception that a callback in Python raised, if one did. What is
-    no error of a program (KeyboardInterrupt, SystemExit) is the exception itself. No memory is a MemoryError too.
+    An `errors.OrtError` whose `__cause__` is the exception that a callback in Python raised, if one did. What
+    is no error of a program (KeyboardInterrupt, SystemExit) is the exception itself. No memory is a
+    MemoryError as well.
     """
     cause = _taken(message)
     if cause is not None and not isinstance(cause, Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ort_abi import errors
 from ort_abi._lib import NULL, CData, Handle, api, base, check, create, encode, ffi, key_values, lib, text
+from ort_abi._locks import environment_lock
 from ort_abi.device import OrtDevice, OrtEpDevice, OrtHardwareDevice, OrtHardwareDeviceType, OrtMemoryInfo
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _State:
     """What there is one of in a process. All of it is guarded by `lock`."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = environment_lock
         self.handle: Handle | None = None
         self.severity = 2
         self.libraries: list[str] = []
@@ -58,12 +58,6 @@ class _State:
 
 
 _state = _State()
-# A child that is forked while another thread has the lock would wait for it for ever.
-os.register_at_fork(
-    before=_state.lock.acquire,
-    after_in_parent=_state.lock.release,
-    after_in_child=_state.lock.release,
-)
 
 
 def environment() -> Handle:

@@ -15,7 +15,6 @@ import atexit
 import contextlib
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -415,7 +415,7 @@ def _bound(before: CData, now: CData, outputs: Sequence[_Output]) -> CData:
 
 
 def _failed(run: CData, error: BaseException, info: NodeInfo) -> int:
-    record(ffi.addressof(run, "call"), error, info.label)
+    record(ffi.addressof(run, "call"), error)
     forget_frames(error)
     return _FAILED
 
@@ -464,7 +464,7 @@ def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | No
     error = RuntimeError(
         f"a view of {which} was kept after the run; its memory belongs to the host: keep a copy instead"
     )
-    return record(ffi.addressof(run, "call"), error, info.label)
+    return record(ffi.addressof(run, "call"), error)
 
 
 def run_stream(run: CData) -> SyncStream | None:

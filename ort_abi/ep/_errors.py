@@ -20,9 +20,9 @@ _NOT_IMPLEMENTED = 9
 def record(call: CData, error: BaseException, where: str = "") -> int:
     """Notes `error` as the reason why a callback fails. Returns 0, the callback's result.
 
-    The text is `Type: message`, then the traceback; `where` names the node for hosts that do not. An `OrtError`
-    keeps its code, NotImplementedError is ORT_NOT_IMPLEMENTED, anything else ORT_RUNTIME_EXCEPTION. Where the
-    host is ours, a caller in Python gets the exception itself as the cause.
+    The text is `Type: message`, then the traceback; `where` names the node for hosts that do not. An
+    `OrtError` keeps its code, NotImplementedError is ORT_NOT_IMPLEMENTED, anything else
+    ORT_RUNTIME_EXCEPTION. Where the host is ours, a caller in Python gets the exception itself as the cause.
     """
     if isinstance(error, errors.OrtError):
         code = error.code

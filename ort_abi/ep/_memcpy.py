@@ -47,7 +47,7 @@ def memcpy_node(ep: ExecutionProvider, info: NodeInfo) -> Node:
         try:
             _copy(transfer, run, tensors)
         except BaseException as error:
-            result = record(ffi.addressof(run, "call"), error, info.label)
+            result = record(ffi.addressof(run, "call"), error)
             forget_frames(error)
             return result
         finally:

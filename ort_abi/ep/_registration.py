@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from types import ModuleType
 from typing import Any, Protocol, cast
 
 import ort_abi._native
+from ort_abi._locks import registration_lock
 from ort_abi.ep._provider import ExecutionProvider
 
 __all__ = ["find", "library_path", "prepare", "register_with", "unregister_from"]
@@ -23,11 +22,6 @@ class Host(Protocol):
         """Unregisters what was registered under a name."""
 
 
-_lock = threading.RLock()
-"""Held through registering and unregistering: stock onnxruntime waits for a lock of its own with the GIL, while
-the thread that has that lock may want the GIL for Python code of a provider. Also before a fork, so that a child
-does not find it taken by a thread that it does not have."""
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _classes: dict[str, type[ExecutionProvider]] = {}
 
 
@@ -49,14 +43,14 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
         if not isinstance(text, str) or not text or "\0" in text:
             raise ValueError(f"{cls.__qualname__}.{attribute} must be a text that is not empty, not {text!r}")
     name = registration_name or cls.name
-    with _lock:
+    with registration_lock:
         _classes[name] = cls
     return name
 
 
 def find(name: str) -> type[ExecutionProvider]:
     """The class of a registration name. Raises LookupError."""
-    with _lock:
+    with registration_lock:
         if name not in _classes:
             raise LookupError(
                 f"no Python provider was prepared under the name {name!r}: use ort_abi.register() or "
@@ -73,7 +67,7 @@ def register_with(
     Returns the registration name, for `unregister_from`. Sessions then choose the provider by its devices
     (`get_ep_devices`). Raises what the host raises; nothing is registered then.
     """
-    with _lock:
+    with registration_lock:
         name = prepare(cls, registration_name)
         try:
             cast(Host, host).register_execution_provider_library(name, library_path())
@@ -86,5 +80,5 @@ def unregister_from(host: ModuleType | Host, registration: str | type[ExecutionP
     """Undoes `register_with`; `registration` is what it returned, or the class if that used the default
     name."""
     name = registration if isinstance(registration, str) else registration.name
-    with _lock:
+    with registration_lock:
         cast(Host, host).unregister_execution_provider_library(name)
