@@ -230,17 +230,14 @@ def test_memory_errors_of_a_kernel() -> None:
 def test_an_output_that_there_is_no_memory_for() -> None:
     """16 TiB of zeros, from the CPU provider."""
     spec = (TensorProto.INT64, [4])
+    inputs = {"x": (TensorProto.FLOAT, [1]), "s": spec}
     data = model(
-        [helper.make_node("ConstantOfShape", ["s"], ["y"])],
-        {"s": spec},
-        {"y": (TensorProto.FLOAT, [None] * 4)},
+        [helper.make_node("Expand", ["x", "s"], ["y"])], inputs, {"y": (TensorProto.FLOAT, [None] * 4)}
     )
     session = ort_abi.InferenceSession(data)
+    shape = np.array([1 << 12, 1 << 12, 1 << 10, 1 << 8], np.int64)
     with pytest.raises(MemoryError, match="memory"):
-        session.run(
-            None,
-            {"x": np.zeros(1, np.float32), "s": np.array([1 << 12, 1 << 12, 1 << 10, 1 << 10], np.int64)},
-        )
+        session.run(None, {"x": np.zeros(1, np.float32), "s": shape})
 
 
 def test_a_value_that_there_is_no_memory_for() -> None:
