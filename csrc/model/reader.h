@@ -42,6 +42,11 @@ typedef struct FormalName {
   bool is_output;
 } FormalName;
 
+/* An output of a function that is one of its inputs, or another output once more. */
+typedef struct OutputAgain {
+  char *formal, *actual;
+} OutputAgain;
+
 /* An attribute that a call gives to its function, or the function's default. */
 typedef struct CallAttribute {
   char* name;
@@ -58,6 +63,8 @@ struct FunctionScope {
   const Function* function;
   char* prefix;
   NameMap formals; /* name in the body -> FormalName */
+  OutputAgain* again;
+  size_t again_count;
   CallAttribute* attributes;
   size_t attribute_count;
   unsigned depth;
