@@ -70,14 +70,17 @@ OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, c
 /* An OperatorSetIdProto: domain = 1, version = 2. */
 OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count) {
   OpsetImport import = {(char*)"", 0};
+  uint64_t version = 0;
   Wire wire = wire_of_field(field);
   WireField part;
   while (wire_next(&wire, &part)) {
     if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_name(reader, &part, "opset import", &import.domain));
-    if (part.tag == WIRE_TAG(2, WIRE_VARINT)) import.version = part.value > INT_MAX ? -1 : (int)part.value;
+    if (part.tag == WIRE_TAG(2, WIRE_VARINT)) version = part.value;
   }
   TRY(check_wire(&wire, "opset import", import.domain));
   if (strcmp(import.domain, "ai.onnx") == 0) import.domain = (char*)"";
+  if (version <= INT64_MAX) TRY(check_opset_version(import.domain, version));
+  import.version = version > INT_MAX ? -1 : (int)version;
   if (import.version < 1)
     return status_new(ORT_INVALID_GRAPH, "opset import of domain '%s' has no valid version", import.domain);
   size_t at = 0;
@@ -108,7 +111,7 @@ static OrtStatus* read_property(Reader* reader, const WireField* part) {
   switch (part->tag) {
     case WIRE_TAG(MODEL_IR_VERSION, WIRE_VARINT):
       model->ir_version = (int64_t)part->value;
-      return NULL;
+      return check_ir_version(model->ir_version);
     case WIRE_TAG(MODEL_PRODUCER_NAME, WIRE_BYTES):
       return read_text(reader, part, "model", &model->metadata.producer_name);
     case WIRE_TAG(MODEL_PRODUCER_VERSION, WIRE_BYTES):

@@ -91,6 +91,12 @@ OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, c
 OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count);
 int find_opset(const OpsetImport* opsets, size_t count, const char* domain); /* 0 if there is none */
 
+/* ---- versions.c ---- */
+
+/* ORT_FAIL for what is newer than this library knows; the message has both numbers. */
+OrtStatus* check_ir_version(int64_t version);
+OrtStatus* check_opset_version(const char* domain, uint64_t version);
+
 /* ---- mapping.c ---- */
 
 /* Maps a file, gives it to the model. `location`: as for Mapping. borrows the result. */
