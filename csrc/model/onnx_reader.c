@@ -191,11 +191,16 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
     path = realpath(source->path, NULL);
     if (path == NULL)
       return status_new(ORT_NO_SUCHFILE, "cannot open model '%s': %s", source->path, strerror(errno));
-    /* A link to a model: its external data lies beside the link, where the caller sees it. */
+    /* A link to a model: the names of its external data are looked up beside the link. */
     char* beside = str_folder(source->path);
     if (beside == NULL) status = status_no_memory();
     folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
     mem_free(beside);
+    if (source->folder == NULL && status == NULL) {
+      const char* slash = strrchr(path, '/'); /* a real path has one */
+      reader->real_folder = str_copy_n(path, slash == path ? 1 : (size_t)(slash - path));
+      if (reader->real_folder == NULL) status = status_no_memory();
+    }
   } else {
     if (source->data_path != NULL) path = realpath(source->data_path, NULL);
     if (source->folder != NULL) folder = realpath(source->folder, NULL);
@@ -213,7 +218,7 @@ static OrtStatus* open_bytes(Reader* reader, const ModelSource* source, const vo
   *data = source->data;
   *size = source->size;
   if (source->data == NULL)
-    TRY(map_file(reader->model, source->path, NULL, &mapping));
+    TRY(read_file(reader->model, source->path, &mapping));
   else if (source->copy_data)
     TRY(copy_bytes(reader->model, source->data, source->size, &mapping));
   if (mapping != NULL) {
@@ -246,6 +251,7 @@ done:
   scopes_release(&reader);
   name_map_release(&reader.functions);
   mem_free(reader.folder);
+  mem_free(reader.real_folder);
   if (status != NULL)
     model_release(model);
   else

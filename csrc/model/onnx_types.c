@@ -83,9 +83,8 @@ static OrtStatus* read_tensor_type(Reader* reader, const WireField* field, const
     return status_new(ORT_INVALID_GRAPH, "value '%s' has the unknown element type %llu", value,
                       (unsigned long long)element);
   Arena* arena = &reader->model->arena;
-  OrtTensorTypeAndShapeInfo* tensor =
-      shape_info_new(arena, type, has_shape, shape.rank, shape.dims,
-                     shape.has_symbols ? shape.symbols : NULL);
+  OrtTensorTypeAndShapeInfo* tensor = shape_info_new(arena, type, has_shape, shape.rank, shape.dims,
+                                                     shape.has_symbols ? shape.symbols : NULL);
   if (tensor != NULL && shape.has_denotations) tensor->denotations = shape.denotations;
   *out = type_info_new_tensor(arena, kind, tensor);
   return *out != NULL ? NULL : status_no_memory();

@@ -1,4 +1,4 @@
-"""IR versions and operator sets that are newer than known: refused, with both numbers, where stock refuses."""
+"""IR versions and operator sets newer than known: refused, with both numbers, where stock refuses."""
 
 from __future__ import annotations
 
