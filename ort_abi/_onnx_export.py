@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from ort_abi import dtypes
+from ort_abi._tensor import encode_element
 from ort_abi.graph import (
     Graph,
     MapType,
@@ -80,9 +81,10 @@ def _initializer(value: ValueInfo) -> onnx.TensorProto:
 
 def _tensor(array: NDArray[Any], name: str) -> onnx.TensorProto:
     element_type = dtypes.to_onnx(array.dtype)
-    if element_type == dtypes.STRING:
-        return numpy_helper.from_array(array, name)
     proto = onnx.TensorProto(name=name, dims=array.shape, data_type=dtypes.to_proto(element_type))
+    if element_type == dtypes.STRING:  # what they are, UTF-8 or not
+        proto.string_data.extend(encode_element(item) for item in array.reshape(-1).tolist())
+        return proto
     packed = dtypes.is_packed(element_type)
     proto.raw_data = (dtypes.pack(array, element_type) if packed else np.ascontiguousarray(array)).tobytes()
     return proto
