@@ -181,12 +181,14 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
     TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &target));
   }
   OrtStatus* status = NULL;
-  if (target->element_type != source->element_type || target->rank != source->rank ||
-      target->size_bytes != source->size_bytes ||
-      memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0)
-    status =
-        status_new(ORT_INVALID_ARGUMENT,
-                   "preallocated output '%s' has another type or shape than the value it shows", spec->name);
+  if (target->element_type != source->element_type)
+    status = status_new(ORT_INVALID_ARGUMENT, "preallocated output '%s' is of %s, the value it shows of %s",
+                        spec->name, element_type_name(target->element_type),
+                        element_type_name(source->element_type));
+  else if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
+           memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0)
+    status = status_new(ORT_INVALID_ARGUMENT,
+                        "preallocated output '%s' has another shape than the value it shows", spec->name);
   else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
     status = value_copy_strings(source, target);
   else
