@@ -21,6 +21,7 @@ from ort_abi.errors import OrtError
 from ..support import contradicting_models
 from ..support.models import generated_models
 
+FEEDS = contradicting_models.FEEDS
 CASES = {name: (model, feeds) for name, model, feeds in contradicting_models.cases()}
 MODES = {"with_onnx": "1", "without": "0"}
 """Whether the `onnx` package infers shapes before the host sees the model."""
@@ -101,6 +102,29 @@ def test_what_stock_refuses_is_refused_and_nothing_else(name: str, mode: str) ->
 def test_the_error_names_node_value_and_both_types(name: str, words: str) -> None:
     with pytest.raises(OrtError, match=words):
         our_session(CASES[name][0].SerializeToString(), "0")
+
+
+@pytest.mark.parametrize("name", ["output_rank", "output_dimension", "value_rank", "value_dimension"])
+def test_a_shape_that_contradicts_is_a_warning(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    data = CASES[name][0].SerializeToString()
+    onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    assert capfd.readouterr().err.count("Error merging shape info") == 1
+    for mode in MODES.values():
+        options = ort_abi.SessionOptions()
+        options.add_session_config_entry("session.ort_abi_shape_inference", mode)
+        session = ort_abi.InferenceSession(data, options)
+        assert session.run(None, FEEDS)[0].shape == (3,)
+        log = capfd.readouterr().err
+        declared = {"rank": "{3,1}", "dimension": "{4}"}[name.split("_")[1]]
+        value = {"output": "y", "value": "a"}[name.split("_")[0]]
+        assert f"output '{value}' is tensor(float) of shape {{3}}, but it is declared as" in log
+        assert log.count("\n") == log.count(f"tensor(float) of shape {declared}") == 1
+
+
+def test_what_does_not_contradict_is_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("output_right", "if_right", "loop_right", "scan_right", "scan_input_axis", "function_right"):
+        ort_abi.InferenceSession(CASES[name][0].SerializeToString())
+    assert capfd.readouterr().err == ""
 
 
 def changed_models() -> Iterator[tuple[str, onnx.ModelProto]]:
