@@ -311,7 +311,7 @@ typedef struct InputSpec {
   int32_t slot;
   bool is_required;                        /* else an initializer is the default */
   bool is_read_on_host;                    /* a unit reads it as it is, in host memory */
-  const OrtTensorTypeAndShapeInfo* tensor; /* NULL: any */
+  const OrtTensorTypeAndShapeInfo* tensor; /* what it must be; NULL: nobody can give it */
 } InputSpec;
 
 typedef struct OutputSpec {
@@ -320,6 +320,7 @@ typedef struct OutputSpec {
   int32_t slot;
   bool is_copied; /* an input or a constant: not made by a step */
   size_t first;   /* the first output that shows the same value: the graph may name one more than once */
+  const OrtTensorTypeAndShapeInfo* tensor; /* what it must be; NULL: it cannot be preallocated */
 } OutputSpec;
 
 #define PLAN_FRAMES 16
