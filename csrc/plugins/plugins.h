@@ -47,9 +47,9 @@ struct OrtEpDevice {
   uint32_t
       factory_version; /* to read `factory` by: GUARD_SLOT(device->factory, device->factory_version, ...) */
   EpLibrary* library;  /* NULL until registration committed it */
-  OrtMemoryInfo* device_memory; /* copies of what EpDevice_AddAllocatorInfo gave; NULL: none */
-  OrtMemoryInfo* host_accessible_memory;
-  OrtMemoryInfo* read_only_memory;
+  const OrtMemoryInfo* device_memory; /* borrowed, as the EP compares pointers; NULL: none */
+  const OrtMemoryInfo* host_accessible_memory;
+  const OrtMemoryInfo* read_only_memory;
   OrtEpDevice* next_pending; /* list of those that no library owns yet */
 };
 void ep_device_free(OrtEpDevice* device);
