@@ -332,7 +332,7 @@ void ep_library_unregister_last(OrtEnv* env) {
   library_close(env, library);
 }
 
-bool ep_library_is_used(const EpLibrary* library) {
+static bool ep_library_is_used(const EpLibrary* library) {
   for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
     if (library->uses[i] > 0) return true;
   }
@@ -341,7 +341,8 @@ bool ep_library_is_used(const EpLibrary* library) {
 
 /* gives a status that names what keeps the library. */
 static OrtStatus* library_in_use(const EpLibrary* library) {
-  static const char* const names[LIBRARY_USE_COUNT] = {"session device", "stream", "tensor", "running call"};
+  static const char* const names[LIBRARY_USE_COUNT] = {"session device", "stream", "tensor",
+                                                       "session allocator", "running call"};
   StrBuf by = {0};
   for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
     int count = library->uses[i];

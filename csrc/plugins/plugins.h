@@ -90,8 +90,9 @@ OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSession
 typedef enum LibraryUse {
   USE_SESSION, /* counts its devices */
   USE_STREAM,
-  USE_TENSOR, /* with memory of its allocator */
-  USE_CALL,   /* for its time */
+  USE_TENSOR,    /* with memory of its allocator */
+  USE_ALLOCATOR, /* that a session has of the environment's shared ones */
+  USE_CALL,      /* for its time */
   LIBRARY_USE_COUNT
 } LibraryUse;
 
@@ -110,7 +111,6 @@ struct EpLibrary {
   _Atomic int uses[LIBRARY_USE_COUNT];
   OrtSyncStream* spare_streams; /* structs of released streams; under the environment's mutex */
 };
-bool ep_library_is_used(const EpLibrary* library);
 /* Registers the CPU EP that is compiled in. */
 OrtStatus* ep_library_register_builtin(OrtEnv* env);
 /* Unregisters the last library, whoever uses it: for the end of the environment. */
@@ -151,11 +151,16 @@ typedef struct SharedAllocator {
   ArenaAllocator* arena;       /* ours around `made` or the CPU one; NULL: none */
   const OrtMemoryInfo* memory; /* what it was made for; lives as long as the entry */
   OrtEpDevice* owner;          /* NULL: the application registered it */
+  _Atomic int uses;            /* by tensors, sessions and calls; grows under the environment's mutex */
   bool is_retired;             /* replaced or released while it is used: no longer found */
 } SharedAllocator;
 
-/* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
- * use. */
+/* The shared allocator for a memory info, or NULL. keeps it alive until shared_allocator_unuse; *used: NULL
+ * for the CPU's and an application's own. */
+OrtAllocator* env_use_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                       SharedAllocator** used);
+void shared_allocator_unuse(SharedAllocator* used, LibraryUse as); /* NULL is fine */
+/* The same. borrows: it lives until the application replaces or releases it. */
 OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
 /* False for an EP's own allocator and a stream of somebody else, whom it need not know. */
 bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library);
@@ -184,7 +189,7 @@ struct OrtEnv {
   size_t library_count, library_capacity;
   OrtEpDevice** devices; /* of all libraries, in registration order */
   size_t device_count, device_capacity;
-  SharedAllocator* shared_allocators;
+  SharedAllocator** shared_allocators;
   size_t shared_allocator_count, shared_allocator_capacity;
 };
 
