@@ -224,6 +224,8 @@ static OrtStatus* library_fill(OrtEnv* env, EpLibrary* library) {
   TRY(library_collect_devices(env, library));
   for (size_t i = 0; i < library->device_count; i++) TRY(shared_allocators_ensure(env, library->devices[i]));
   TRY(library_create_data_transfers(library));
+  for (size_t i = 0; i < library->factory_count; i++)
+    guard_factory_for_stock(library->factories[i], library->registration_name);
   return library_commit(env, library);
 }
 

@@ -283,6 +283,9 @@ uint32_t guard_version(uint32_t says, uint32_t oldest, const char* struct_name, 
 /* Checks required slots when a struct arrives; each gives a status naming struct, slot and owner. Required is
  * what the host calls and has no other way for; `factory` must not be NULL, the others may (an error). */
 OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name);
+/* Warns of slots that are NULL and that this host does without, but stock ORT does not. Asks IsStreamAware.
+ */
+void guard_factory_for_stock(const OrtEpFactory* factory, const char* library_name);
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name);
 OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
                                    const char* node_name);
