@@ -4,13 +4,14 @@
  * - its device memory comes from one arena a name, counted, behind all allocators that a host asks for;
  * - initializers have a read-only allocator of their own, the host has accessible memory;
  * - its data transfer belongs to the factory: Release does nothing;
- * - it compiles Mul and Add nodes whose shapes are static and equal, and leaves the others; Relu has a kernel in
- *   a registry that belongs to the factory.
+ * - it compiles Mul and Add nodes whose shapes are static and equal, and leaves the others; Relu has a kernel
+ * in a registry that belongs to the factory.
  *
  * It prints what hosts do ("plugin: <callback> <what>"), as far as a test may want to know; "STRANGER" is a
  * pointer that is not the plugin's own. EXAMPLE_EP in the environment has words that change it (`has`):
- * "null-for-nothing": allocators answer NULL to 0 bytes; "two-devices": two EP devices with memory infos of their
- * own that are equal, and so one arena; "NULL:<struct>::<slot>": that optional or required slot is NULL. */
+ * "null-for-nothing": allocators answer NULL to 0 bytes; "two-devices": two EP devices with memory infos of
+ * their own that are equal, and so one arena; "NULL:<struct>::<slot>": that optional or required slot is
+ * NULL. */
 #ifndef TESTS_PLUGINS_EXAMPLE_H
 #define TESTS_PLUGINS_EXAMPLE_H
 
@@ -65,7 +66,8 @@ OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* memory
 void memory_release_allocator(Factory* factory, OrtAllocator* allocator);
 /* Work of the stream is done: the arenas may give what it used to others. */
 void memory_forget_stream(Factory* factory, const OrtSyncStreamImpl* stream);
-/* Where the host's process has the bytes of a tensor in memory of ours or of the CPU; `*data` NULL if empty. */
+/* Where the host's process has the bytes of a tensor in memory of ours or of the CPU; `*data` NULL if empty.
+ */
 OrtStatus* tensor_bytes(const Factory* factory, const OrtValue* value, char** data);
 
 /* stream.c */

@@ -219,7 +219,7 @@ OrtStatus* memory_create_allocator(Factory* factory, const OrtMemoryInfo* memory
     return fail(factory, "CreateAllocator for memory that is not of an OrtEpDevice of this factory");
   pthread_mutex_lock(&factory->mutex);
   OrtStatus* status = strncmp(kind, "device", 6) == 0 ? use_arena(factory, memory, options, out)
-                                                  : make_plain(factory, memory, out);
+                                                      : make_plain(factory, memory, out);
   pthread_mutex_unlock(&factory->mutex);
   return status;
 }
