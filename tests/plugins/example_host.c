@@ -360,14 +360,14 @@ static void scenario_env_allocators(void) {
 static void scenario_empty(void) {
   OrtValue* far = NULL;
   int64_t none = 0;
-  const char* const names[] = {"dynamic", "empty_static", "empty_kernel", "empty_mixed"};
+  const char* const names[] = {"dynamic", "empty_static", "empty_kernel", "empty_mixed", "empty_weight"};
   const OrtMemoryInfo* memory = memory_of(OrtDeviceMemoryType_DEFAULT);
   report("tensor", api->CreateTensorAsOrtValue(shared_allocator(memory), &none, 1, FLOAT, &far));
   printf("data: %s\n", data_of(far) != NULL ? "there" : "NULL");
   OrtValue* near = tensor_from(cpu_allocator(), 0);
   report("to device", copy(near, far, NULL));
   report("back", copy(far, near, NULL));
-  for (size_t i = 0; i < 4; i++) {
+  for (size_t i = 0; i < 5; i++) {
     OrtSession* session = open_session(names[i], NULL, NULL, NULL);
     if (session == NULL) continue;
     run(session, 0, NULL);
@@ -381,13 +381,6 @@ static void scenario_empty(void) {
   }
   api->ReleaseValue(far);
   api->ReleaseValue(near);
-}
-
-static void scenario_importer(void) {
-  OrtExternalResourceImporter* importer = NULL;
-  const OrtInteropApi* interop = api->GetInteropApi();
-  api->ReleaseStatus(interop->CreateExternalResourceImporterForDevice(device, &importer));
-  interop->ReleaseExternalResourceImporter(importer);
 }
 
 static void scenario_two_devices(void) {
@@ -416,7 +409,6 @@ static const struct {
                  {"register_allocator", scenario_register_allocator},
                  {"env_allocators", scenario_env_allocators},
                  {"empty", scenario_empty},
-                 {"importer", scenario_importer},
                  {"two_devices", scenario_two_devices}};
 
 static void play(const char* name) {

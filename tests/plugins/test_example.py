@@ -138,7 +138,6 @@ def write_models(folder: Path) -> None:
     mul_add = [node("Mul", ["x", "x"], ["t"]), node("Add", ["t", "x"], ["y"])]
     relus = [node("Relu", ["x"], ["t"]), node("Relu", ["t"], ["y"])]
     mixed = [node("Relu", ["x"], ["t"]), node("Neg", ["t"], ["u"]), node("Relu", ["u"], ["y"])]
-    weight = numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "w")
     models = {
         "static": (mul_add, 4),
         "dynamic": (mul_add, "n"),
@@ -147,11 +146,13 @@ def write_models(folder: Path) -> None:
         "empty_static": (mul_add, 0),
         "empty_kernel": (relus, "n"),
         "empty_mixed": (mixed, "n"),
+        "empty_weight": ([node("Mul", ["x", "w"], ["y"])], 0),
     }
     for name, (nodes, dim) in models.items():
         names = ["x", "y", *(made.output[0] for made in nodes[:-1])]
         x, y, *inner = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [dim]) for n in names)
-        weights = [weight] if name == "weight" else []
+        weight = np.arange(1, 5, dtype=np.float32)[: 0 if name == "empty_weight" else 4]
+        weights = [numpy_helper.from_array(weight, "w")] if name.endswith("weight") else []
         graph = helper.make_graph(nodes, name, [x], [y], weights, value_info=inner)
         opsets = [helper.make_opsetid("", 17)]
         onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / f"{name}.onnx")
@@ -328,7 +329,7 @@ def test_empty_tensors(words: str, play: Play) -> None:
     """Allocators are not asked for 0 bytes, to which some answer NULL: inputs, between nodes, outputs."""
     assert play("empty", words).results() == [
         *["tensor: ok", "data: NULL", "to device: ok", "back: ok"],
-        *["session: ok", "run: ok", "y:", "bound run: ok"] * 4,
+        *["session: ok", "run: ok", "y:", "bound run: ok"] * 5,
     ]
 
 

@@ -43,7 +43,6 @@ typedef struct Factory {
   size_t device_count;
   OrtMemoryInfo *device_memory[MAX_DEVICES], *read_only_memory[MAX_DEVICES], *host_memory[MAX_DEVICES];
   const OrtHardwareDevice* hardware;
-  OrtEpDevice* ep_devices[MAX_DEVICES];
   OrtDataTransferImpl transfer;
   OrtKernelRegistry* kernels;
   pthread_mutex_t mutex; /* of the arenas */

@@ -51,9 +51,8 @@ static const char* ORT_API_CALL get_version(const OrtEpFactory* this_ptr) {
   return "0.1.0";
 }
 
-static OrtStatus* add_device(Factory* factory, size_t index) {
+static OrtStatus* add_device(Factory* factory, size_t index, OrtEpDevice** device) {
   const OrtEpApi* ep_api = factory->ep_api;
-  OrtEpDevice** device = &factory->ep_devices[index];
   RETURN_IF_FAILED(ep_api->CreateEpDevice(&factory->base, factory->hardware, NULL, NULL, device));
   RETURN_IF_FAILED(ep_api->EpDevice_AddAllocatorInfo(*device, factory->device_memory[index]));
   RETURN_IF_FAILED(ep_api->EpDevice_AddAllocatorInfo(*device, factory->read_only_memory[index]));
@@ -73,8 +72,8 @@ static OrtStatus* ORT_API_CALL get_supported_devices(OrtEpFactory* this_ptr,
   if (factory->hardware == NULL || max_ep_devices < factory->device_count)
     return fail(factory, "no CPU, or no room for devices");
   for (size_t i = 0; i < factory->device_count; i++) {
-    RETURN_IF_FAILED(add_device(factory, i));
-    ep_devices[(*num_ep_devices)++] = factory->ep_devices[i];
+    RETURN_IF_FAILED(add_device(factory, i, &ep_devices[i]));
+    ++*num_ep_devices;
   }
   return NULL;
 }
@@ -120,26 +119,6 @@ static OrtStatus* ORT_API_CALL create_stream(OrtEpFactory* this_ptr, const OrtMe
   return stream_create((Factory*)this_ptr, device, "OrtEpFactory", out);
 }
 
-static OrtStatus* ORT_API_CALL create_importer(OrtEpFactory* this_ptr, const OrtEpDevice* device,
-                                               OrtExternalResourceImporterImpl** out) {
-  const Factory* factory = (const Factory*)this_ptr;
-  say("CreateExternalResourceImporterForDevice %s", device == factory->ep_devices[0] ? "own" : "STRANGER");
-  *out = NULL;
-  return NULL;
-}
-
-static OrtStatus* ORT_API_CALL get_custom_op_count(OrtEpFactory* this_ptr, size_t* count) {
-  (void)this_ptr;
-  *count = 0;
-  return NULL;
-}
-
-static OrtStatus* ORT_API_CALL get_custom_ops(OrtEpFactory* this_ptr, OrtCustomOpDomain** domains,
-                                              size_t count) {
-  (void)this_ptr, (void)domains, (void)count;
-  return NULL;
-}
-
 #define FACTORY_SLOT(slot, function) .slot = SLOT("OrtEpFactory", #slot, function)
 
 static OrtEpFactory factory_slots(void) {
@@ -157,9 +136,6 @@ static OrtEpFactory factory_slots(void) {
       FACTORY_SLOT(CreateDataTransfer, create_transfer),
       FACTORY_SLOT(IsStreamAware, is_stream_aware),
       FACTORY_SLOT(CreateSyncStreamForDevice, create_stream),
-      FACTORY_SLOT(CreateExternalResourceImporterForDevice, create_importer),
-      FACTORY_SLOT(GetNumCustomOpDomains, get_custom_op_count),
-      FACTORY_SLOT(GetCustomOpDomains, get_custom_ops),
   };
 }
 
