@@ -155,12 +155,15 @@ typedef struct SharedAllocator {
   bool is_retired;             /* replaced or released while it is used: no longer found */
 } SharedAllocator;
 
-/* The shared allocator for a memory info, or NULL. keeps it alive until shared_allocator_unuse; *used: NULL
- * for the CPU's and an application's own. */
+/* The shared allocator for a memory info, or NULL. keeps it alive until shared_allocator_unuse. `used` may
+ * be NULL; *used is for the CPU's and an application's own. */
 OrtAllocator* env_use_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
                                        SharedAllocator** used);
+/* The same, once nobody replaces an allocator any more: not for runs, which find one or the other. */
+OrtAllocator* env_await_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                         SharedAllocator** used);
 void shared_allocator_unuse(SharedAllocator* used, LibraryUse as); /* NULL is fine */
-/* The same. borrows: it lives until the application replaces or releases it. */
+/* The same for the moment. borrows: it lives until the application replaces or releases it. */
 OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
 /* False for an EP's own allocator and a stream of somebody else, whom it need not know. */
 bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library);

@@ -55,6 +55,14 @@ OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory) {
   return env_use_shared_allocator(env, memory, USE_CALL, NULL);
 }
 
+OrtAllocator* env_await_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                         SharedAllocator** used) {
+  env_lock();
+  OrtAllocator* allocator = env_use_shared_allocator(env, memory, as, used);
+  env_unlock();
+  return allocator;
+}
+
 bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library) {
   pthread_mutex_lock(&env->mutex);
   const SharedAllocator* entry = find_allocator(env, allocator);
@@ -284,7 +292,18 @@ static OrtStatus* wrap_if_asked(SharedAllocator* made, bool is_arena, const OrtK
   return wrap(made, &config);
 }
 
-/* The old one goes first: EPs may have one arena for all, which gets its options when it is made. */
+/* Sessions of EPs look allocators up at any time. */
+static bool has_sessions(OrtEnv* env) {
+  bool is_found = false;
+  pthread_mutex_lock(&env->mutex);
+  for (size_t i = 1; i < env->library_count; i++) /* behind the built-in one */
+    is_found = is_found || env->libraries[i]->uses[USE_SESSION] > 0;
+  pthread_mutex_unlock(&env->mutex);
+  return is_found;
+}
+
+/* The old one goes first: EPs may have one arena for all, which gets its options when it is made. But while
+ * there are sessions, one of the two can always be found. */
 static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemoryType mem_type, bool is_arena,
                                 const OrtKeyValuePairs* options, OrtAllocator** allocator) {
   const OrtMemoryInfo* memory = NULL;
@@ -293,7 +312,7 @@ static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemor
   TRY(ep_device_check(env, device, "CreateSharedAllocator"));
   TRY(memory_of(device, mem_type, "CreateSharedAllocator", &memory));
   if (is_arena) TRY(arena_config_read(options, &config));
-  retire(env, memory);
+  if (!has_sessions(env)) retire(env, memory);
   TRY(make(env, device, memory, options, &made));
   OrtStatus* status = wrap_if_asked(made, is_arena, options);
   if (status != NULL) {
@@ -306,9 +325,10 @@ static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemor
   return NULL;
 }
 
-/* Replaces the one that is there, which goes first, also when this fails; while its memory is in use it is
- * only not found any more. borrows: `*allocator` belongs to the environment. OrtArenaAllocator, or an
- * "arena.<something>" option where the EP's allocator is a plain one, puts our arena around the EP's. */
+/* Replaces the one that is there, which goes first, also when this fails, unless there are sessions; while
+ * its memory is in use it is only not found any more. borrows: `*allocator` belongs to the environment.
+ * OrtArenaAllocator, or an "arena.<something>" option where the EP's allocator is a plain one, puts our arena
+ * around the EP's. */
 OrtStatus* ORT_API_CALL api_CreateSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device,
                                                   OrtDeviceMemoryType mem_type,
                                                   OrtAllocatorType allocator_type,
@@ -330,7 +350,7 @@ OrtStatus* ORT_API_CALL api_GetSharedAllocator(OrtEnv* env, const OrtMemoryInfo*
   TRY(env_check(env, __func__));
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(allocator);
-  *allocator = env_shared_allocator(env, mem_info);
+  *allocator = env_await_shared_allocator(env, mem_info, USE_CALL, NULL);
   return NULL;
 }
 

@@ -76,7 +76,7 @@ static bool wants_env_allocators(const OrtSession* session) {
 static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, Place* place) {
   bool is_made = has_create_allocator(ep);
   if (!is_made || wants_env_allocators(session))
-    place->allocator = env_use_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
+    place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
   if (!is_made || place->allocator != NULL) return NULL;
   return make_allocator(ep, place->memory, &place->allocator, &place->owns_allocator);
 }
@@ -138,7 +138,7 @@ void place_host(OrtSession* session) {
   Place* place = &session->places[session->place_count++];
   *place = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
   if (wants_env_allocators(session))
-    place->allocator = env_use_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
+    place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
 }
 
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {

@@ -223,13 +223,16 @@ def test_replaces_shared_allocators(play: Play) -> None:
     assert play("replace").calls(*ALLOCATORS) == [*REGISTERED, *replaced(), *UNREGISTERED]
 
 
-def test_replaces_shared_allocators_beside_a_session(play: Play) -> None:
+def test_replaces_shared_allocators_beside_a_session(play: Play, host: str) -> None:
     """The session has the arena by itself: it stays until the session goes."""
     calls = play("replace_in_use").calls(*ALLOCATORS)
     of_session = [line for line in calls if line == "ReleaseAllocator read-only"]
     run = ["run: ok", "y: 2 6 12 20"]
     expected = [*REGISTERED, "session: ok", *run]
-    expected += ["ReleaseAllocator device", "OrtEpFactory::CreateAllocator device", "create: ok", *run]
+    order = ["ReleaseAllocator device", "OrtEpFactory::CreateAllocator device"]
+    if host == "ours":  # sessions of other threads find one or the other at any time
+        order.reverse()
+    expected += [*order, "create: ok", *run]
     expected += ["ReleaseAllocator device", "release: ok", *run]
     expected += [
         "ReleaseAllocator read-only",
