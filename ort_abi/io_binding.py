@@ -89,11 +89,11 @@ class IOBinding:
         self._alive["output", name] = memory
 
     def synchronize_inputs(self) -> None:
-        """Waits until bound inputs are there (API 10)."""
+        """Waits until bound inputs are there: the providers that read them sync (API 10)."""
         check(api.SynchronizeBoundInputs(self.pointer))
 
     def synchronize_outputs(self) -> None:
-        """Waits until bound outputs are there (API 10)."""
+        """Waits until bound outputs are there: the providers that make them sync (API 10)."""
         check(api.SynchronizeBoundOutputs(self.pointer))
 
     def get_outputs(self) -> list[OrtValue]:

@@ -20,9 +20,6 @@ void ep_device_free(OrtEpDevice* device) {
   mem_free(device->ep_vendor);
   key_values_release(device->ep_metadata);
   key_values_release(device->ep_options);
-  memory_info_release(device->device_memory);
-  memory_info_release(device->host_accessible_memory);
-  memory_info_release(device->read_only_memory);
   mem_free(device);
 }
 
@@ -209,7 +206,7 @@ void ORT_API_CALL api_ReleaseEpDevice(OrtEpDevice* input) {
 }
 
 /* Where the info of such memory is kept; NULL for memory that no device can have. */
-static OrtMemoryInfo** memory_slot(OrtEpDevice* device, const OrtMemoryInfo* info) {
+static const OrtMemoryInfo** memory_slot(OrtEpDevice* device, const OrtMemoryInfo* info) {
   bool is_default = info->device.memory_type == OrtDeviceMemoryType_DEFAULT;
   if (info->mem_type != (is_default ? OrtMemTypeDefault : OrtMemTypeCPUOutput)) return NULL;
   if (info->allocator_type == OrtReadOnlyAllocator) return is_default ? &device->read_only_memory : NULL;
@@ -217,13 +214,14 @@ static OrtMemoryInfo** memory_slot(OrtEpDevice* device, const OrtMemoryInfo* inf
   return is_default ? &device->device_memory : &device->host_accessible_memory;
 }
 
-/* copies the info. A second one of the same type replaces the first. */
+/* borrows the info, which must outlive the device: EPs know their memory by this pointer, so it is what every
+ * callback gets. A second one of the same type replaces the first. */
 OrtStatus* ORT_API_CALL api_EpDevice_AddAllocatorInfo(OrtEpDevice* ep_device,
                                                       const OrtMemoryInfo* allocator_memory_info) {
   REQUIRE_ARG(ep_device);
   REQUIRE_ARG(allocator_memory_info);
   const OrtMemoryInfo* info = allocator_memory_info;
-  OrtMemoryInfo** slot = memory_slot(ep_device, info);
+  const OrtMemoryInfo** slot = memory_slot(ep_device, info);
   if (ep_device->library != NULL)
     return status_new(ORT_INVALID_ARGUMENT,
                       "EpDevice_AddAllocatorInfo: the device of %s is registered already",
@@ -236,10 +234,7 @@ OrtStatus* ORT_API_CALL api_EpDevice_AddAllocatorInfo(OrtEpDevice* ep_device,
         "host-accessible memory (OrtMemTypeCPUOutput, device allocator)",
         ep_device->ep_name, info->name, (int)info->device.memory_type, (int)info->mem_type,
         (int)info->allocator_type);
-  OrtMemoryInfo* copy = memory_info_copy(info);
-  if (copy == NULL) return status_no_memory();
-  memory_info_release(*slot);
-  *slot = copy;
+  *slot = info;
   return NULL;
 }
 

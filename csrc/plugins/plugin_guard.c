@@ -46,6 +46,23 @@ OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name) 
   return NULL;
 }
 
+static void warn_of_stock(const char* library_name, const char* slot, const char* when) {
+  LOG(NULL, WARNING, "%s: OrtEpFactory::%s is NULL: stock onnxruntime calls it unchecked and crashes when %s",
+      library_name, slot, when);
+}
+
+/* Found by leaving out each slot in stock ORT 1.32. */
+void guard_factory_for_stock(const OrtEpFactory* factory, const char* library_name) {
+  static const char on_stream[] = "an application asks for a stream (CreateSyncStreamForEpDevice)";
+  if (struct_version(factory->ort_version_supported, OLDEST_FACTORY) < 23) return;
+  if (factory->CreateDataTransfer == NULL)
+    warn_of_stock(library_name, "CreateDataTransfer", "the library is registered");
+  if (factory->IsStreamAware == NULL)
+    warn_of_stock(library_name, "IsStreamAware", on_stream);
+  else if (factory->CreateSyncStreamForDevice == NULL && factory->IsStreamAware(factory))
+    warn_of_stock(library_name, "CreateSyncStreamForDevice", on_stream);
+}
+
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name) {
   if (ep == NULL) return null_struct("OrtEp", ep_name);
   TRY(check_version(ep->ort_version_supported, OLDEST_EP, "OrtEp", ep_name));

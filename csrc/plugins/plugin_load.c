@@ -224,6 +224,8 @@ static OrtStatus* library_fill(OrtEnv* env, EpLibrary* library) {
   TRY(library_collect_devices(env, library));
   for (size_t i = 0; i < library->device_count; i++) TRY(shared_allocators_ensure(env, library->devices[i]));
   TRY(library_create_data_transfers(library));
+  for (size_t i = 0; i < library->factory_count; i++)
+    guard_factory_for_stock(library->factories[i], library->registration_name);
   return library_commit(env, library);
 }
 
@@ -332,7 +334,7 @@ void ep_library_unregister_last(OrtEnv* env) {
   library_close(env, library);
 }
 
-bool ep_library_is_used(const EpLibrary* library) {
+static bool ep_library_is_used(const EpLibrary* library) {
   for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
     if (library->uses[i] > 0) return true;
   }
@@ -341,7 +343,8 @@ bool ep_library_is_used(const EpLibrary* library) {
 
 /* gives a status that names what keeps the library. */
 static OrtStatus* library_in_use(const EpLibrary* library) {
-  static const char* const names[LIBRARY_USE_COUNT] = {"session device", "stream", "tensor", "running call"};
+  static const char* const names[LIBRARY_USE_COUNT] = {"session device", "stream", "tensor",
+                                                       "session allocator", "running call"};
   StrBuf by = {0};
   for (int i = 0; i < LIBRARY_USE_COUNT; i++) {
     int count = library->uses[i];

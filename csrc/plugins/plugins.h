@@ -47,9 +47,9 @@ struct OrtEpDevice {
   uint32_t
       factory_version; /* to read `factory` by: GUARD_SLOT(device->factory, device->factory_version, ...) */
   EpLibrary* library;  /* NULL until registration committed it */
-  OrtMemoryInfo* device_memory; /* copies of what EpDevice_AddAllocatorInfo gave; NULL: none */
-  OrtMemoryInfo* host_accessible_memory;
-  OrtMemoryInfo* read_only_memory;
+  const OrtMemoryInfo* device_memory; /* borrowed, as the EP compares pointers; NULL: none */
+  const OrtMemoryInfo* host_accessible_memory;
+  const OrtMemoryInfo* read_only_memory;
   OrtEpDevice* next_pending; /* list of those that no library owns yet */
 };
 void ep_device_free(OrtEpDevice* device);
@@ -92,8 +92,9 @@ OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSession
 typedef enum LibraryUse {
   USE_SESSION, /* counts its devices */
   USE_STREAM,
-  USE_TENSOR, /* with memory of its allocator */
-  USE_CALL,   /* for its time */
+  USE_TENSOR,    /* with memory of its allocator */
+  USE_ALLOCATOR, /* that a session has of the environment's shared ones */
+  USE_CALL,      /* for its time */
   LIBRARY_USE_COUNT
 } LibraryUse;
 
@@ -112,7 +113,6 @@ struct EpLibrary {
   _Atomic int uses[LIBRARY_USE_COUNT];
   OrtSyncStream* spare_streams; /* structs of released streams; under the environment's mutex */
 };
-bool ep_library_is_used(const EpLibrary* library);
 /* Registers the CPU EP that is compiled in. */
 OrtStatus* ep_library_register_builtin(OrtEnv* env);
 /* Unregisters the last library, whoever uses it: for the end of the environment. */
@@ -153,11 +153,19 @@ typedef struct SharedAllocator {
   ArenaAllocator* arena;       /* ours around `made` or the CPU one; NULL: none */
   const OrtMemoryInfo* memory; /* what it was made for; lives as long as the entry */
   OrtEpDevice* owner;          /* NULL: the application registered it */
+  _Atomic int uses;            /* by tensors, sessions and calls; grows under the environment's mutex */
   bool is_retired;             /* replaced or released while it is used: no longer found */
 } SharedAllocator;
 
-/* The shared allocator for a memory info, or NULL. borrows: it lives at least as long as its library is in
- * use. */
+/* The shared allocator for a memory info, or NULL. keeps it alive until shared_allocator_unuse. `used` may
+ * be NULL; *used is for the CPU's and an application's own. */
+OrtAllocator* env_use_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                       SharedAllocator** used);
+/* The same, once nobody replaces an allocator any more: not for runs, which find one or the other. */
+OrtAllocator* env_await_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                         SharedAllocator** used);
+void shared_allocator_unuse(SharedAllocator* used, LibraryUse as); /* NULL is fine */
+/* The same for the moment. borrows: it lives until the application replaces or releases it. */
 OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory);
 /* False for an EP's own allocator and a stream of somebody else, whom it need not know. */
 bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library);
@@ -186,7 +194,7 @@ struct OrtEnv {
   size_t library_count, library_capacity;
   OrtEpDevice** devices; /* of all libraries, in registration order */
   size_t device_count, device_capacity;
-  SharedAllocator* shared_allocators;
+  SharedAllocator** shared_allocators;
   size_t shared_allocator_count, shared_allocator_capacity;
 };
 
@@ -280,6 +288,9 @@ uint32_t guard_version(uint32_t says, uint32_t oldest, const char* struct_name, 
 /* Checks required slots when a struct arrives; each gives a status naming struct, slot and owner. Required is
  * what the host calls and has no other way for; `factory` must not be NULL, the others may (an error). */
 OrtStatus* guard_factory(const OrtEpFactory* factory, const char* library_name);
+/* Warns of slots that are NULL and that this host does without, but stock ORT does not. Asks IsStreamAware.
+ */
+void guard_factory_for_stock(const OrtEpFactory* factory, const char* library_name);
 OrtStatus* guard_ep(const OrtEp* ep, const char* ep_name);
 OrtStatus* guard_node_compute_info(const OrtNodeComputeInfo* info, const char* ep_name,
                                    const char* node_name);

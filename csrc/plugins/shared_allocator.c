@@ -3,10 +3,10 @@
 #include "api_slots.h"
 #include "plugins/plugins.h"
 
-/* borrows: valid until the list changes. Names and alignment do not count. Under the environment's mutex. */
+/* borrows: valid as long as the environment's mutex is held. Names and alignment do not count. */
 static SharedAllocator* find(OrtEnv* env, const OrtMemoryInfo* memory) {
   for (size_t i = 0; i < env->shared_allocator_count; i++) {
-    SharedAllocator* entry = &env->shared_allocators[i];
+    SharedAllocator* entry = env->shared_allocators[i];
     if (!entry->is_retired && memory_device_equal(&entry->memory->device, &memory->device)) return entry;
   }
   return NULL;
@@ -15,19 +15,52 @@ static SharedAllocator* find(OrtEnv* env, const OrtMemoryInfo* memory) {
 /* The same for an allocator, also a retired one. */
 static SharedAllocator* find_allocator(OrtEnv* env, const OrtAllocator* allocator) {
   for (size_t i = 0; i < env->shared_allocator_count; i++) {
-    SharedAllocator* entry = &env->shared_allocators[i];
+    SharedAllocator* entry = env->shared_allocators[i];
     if (entry->allocator == allocator || entry->made == allocator) return entry;
   }
   return NULL;
 }
 
-OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory) {
+/* Keeps the entry, its owner's library and the environment. An application's own allocator is the
+ * application's to keep: NULL. Under the environment's mutex. */
+static SharedAllocator* use(OrtEnv* env, SharedAllocator* entry, LibraryUse as) {
+  if (entry == NULL || env->references == 0 || (entry->owner == NULL && entry->arena == NULL)) return NULL;
+  EpLibrary* library = entry->owner != NULL ? entry->owner->library : NULL;
+  entry->uses++;
+  if (library != NULL) library->uses[as]++;
+  env->references++;
+  return entry;
+}
+
+OrtAllocator* env_use_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                       SharedAllocator** used) {
   pthread_mutex_lock(&env->mutex);
   SharedAllocator* entry = find(env, memory);
   OrtAllocator* allocator = entry != NULL ? entry->allocator : NULL;
+  if (used != NULL) *used = use(env, entry, as);
   pthread_mutex_unlock(&env->mutex);
   bool is_cpu = memory_device_equal(&memory->device, &memory_info_cpu.device);
   return allocator == NULL && is_cpu ? allocator_cpu() : allocator;
+}
+
+void shared_allocator_unuse(SharedAllocator* used, LibraryUse as) {
+  if (used == NULL) return;
+  EpLibrary* library = used->owner != NULL ? used->owner->library : NULL;
+  used->uses--; /* from here on it stays only as long as its library is in use */
+  if (library != NULL) library->uses[as]--;
+  env_release(env_current());
+}
+
+OrtAllocator* env_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory) {
+  return env_use_shared_allocator(env, memory, USE_CALL, NULL);
+}
+
+OrtAllocator* env_await_shared_allocator(OrtEnv* env, const OrtMemoryInfo* memory, LibraryUse as,
+                                         SharedAllocator** used) {
+  env_lock();
+  OrtAllocator* allocator = env_use_shared_allocator(env, memory, as, used);
+  env_unlock();
+  return allocator;
 }
 
 bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, const EpLibrary* library) {
@@ -39,70 +72,79 @@ bool env_allocator_takes_streams(OrtEnv* env, const OrtAllocator* allocator, con
   return !is_foreign && allocator_knows_streams(allocator);
 }
 
-/* ---- Tensors keep the library of their allocator, and the environment ---- */
+/* ---- Tensors keep allocators ---- */
 
-/* gives what allocator_drop takes: the library, or the environment for an arena that no EP owns. */
 static void* hold(OrtAllocator* allocator) {
   OrtEnv* env = env_current();
-  void* held = NULL;
   pthread_mutex_lock(&env->mutex);
-  SharedAllocator* entry = find_allocator(env, allocator);
-  if (entry != NULL && env->references > 0) {
-    EpLibrary* library = entry->owner != NULL ? entry->owner->library : NULL;
-    if (library != NULL) library->uses[USE_TENSOR]++;
-    held = library != NULL ? (void*)library : entry->arena != NULL ? (void*)env : NULL;
-    if (held != NULL) env->references++;
-  }
+  SharedAllocator* used = use(env, find_allocator(env, allocator), USE_TENSOR);
   pthread_mutex_unlock(&env->mutex);
-  return held;
+  return used;
 }
 
 static void drop(void* held) {
-  OrtEnv* env = env_current();
-  if (held != env) ((EpLibrary*)held)->uses[USE_TENSOR]--;
-  env_release(env);
+  shared_allocator_unuse(held, USE_TENSOR);
 }
 
 const AllocatorKeeper shared_allocator_keeper = {hold, drop};
 
 /* ---- Making and giving back ---- */
 
-static void give_back(const SharedAllocator* entry) {
+/* releases the entry and what was made for it; NULL is fine. */
+static void give_back(SharedAllocator* entry) {
+  if (entry == NULL) return;
   arena_allocator_release(entry->arena);
   if (entry->made != NULL) entry->owner->factory->ReleaseAllocator(entry->owner->factory, entry->made);
+  mem_free(entry);
 }
 
-/* Asks the device's factory for an allocator; OK with none means the CPU one. */
-static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
-                       const OrtKeyValuePairs* options, SharedAllocator* out) {
+/* gives (caller releases with give_back). NULL: no memory. */
+static SharedAllocator* entry_new(OrtAllocator* allocator, const OrtMemoryInfo* memory, OrtEpDevice* owner) {
+  SharedAllocator* entry = mem_calloc(1, sizeof *entry);
+  if (entry != NULL) *entry = (SharedAllocator){.allocator = allocator, .memory = memory, .owner = owner};
+  return entry;
+}
+
+/* The factory's answer to the request for an allocator; NULL means the CPU one. */
+static OrtStatus* ask(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
+                      const OrtKeyValuePairs* options, OrtAllocator** out) {
   OrtEpFactory* factory = device->factory;
-  OrtAllocator* made = NULL;
+  OrtStatus* status = factory->CreateAllocator(factory, memory, options, out);
+  if (status != NULL)
+    return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
+  pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
+  const SharedAllocator* other = *out != NULL && *out != allocator_cpu() ? find_allocator(env, *out) : NULL;
+  bool is_foreign = other != NULL && (other->owner == NULL || other->owner->factory != factory ||
+                                      !memory_device_equal(&other->memory->device, &memory->device));
+  pthread_mutex_unlock(&env->mutex);
+  if (!is_foreign) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT,
+                    "%s: OrtEpFactory::CreateAllocator for '%s' gave an allocator that is registered already",
+                    device->ep_name, memory->name);
+}
+
+/* gives (caller releases with give_back): what the device's factory makes. */
+static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
+                       const OrtKeyValuePairs* options, SharedAllocator** out) {
+  OrtEpFactory* factory = device->factory;
   if (GUARD_SLOT(factory, device->factory_version, CreateAllocator, 23) == NULL ||
       GUARD_SLOT(factory, device->factory_version, ReleaseAllocator, 23) == NULL)
     return status_new(
         ORT_INVALID_ARGUMENT,
         "%s: OrtEpFactory::CreateAllocator or ReleaseAllocator is NULL, but the device has memory '%s'",
         device->ep_name, memory->name);
-  OrtStatus* status = factory->CreateAllocator(factory, memory, options, &made);
-  if (status != NULL)
-    return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
-  *out = (SharedAllocator){.allocator = made, .made = made, .memory = memory, .owner = device};
-  if (made == NULL) {
-    out->allocator = allocator_cpu();
-    return NULL;
+  SharedAllocator* entry = entry_new(allocator_cpu(), memory, device);
+  if (entry == NULL) return status_no_memory();
+  OrtAllocator* made = NULL;
+  OrtStatus* status = ask(env, device, memory, options, &made);
+  if (status == NULL && made != NULL) {
+    entry->allocator = entry->made = made;
+    status = guard_allocator(made, device->ep_name);
   }
-  pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
-  const SharedAllocator* other = made != allocator_cpu() ? find_allocator(env, made) : NULL;
-  bool is_foreign = other != NULL && (other->owner == NULL || other->owner->factory != factory ||
-                                      !memory_device_equal(&other->memory->device, &memory->device));
-  pthread_mutex_unlock(&env->mutex);
-  if (is_foreign)
-    return status_new(
-        ORT_INVALID_ARGUMENT,
-        "%s: OrtEpFactory::CreateAllocator for '%s' gave an allocator that is registered already",
-        device->ep_name, memory->name);
-  status = guard_allocator(made, device->ep_name);
-  if (status != NULL) give_back(out);
+  if (status != NULL)
+    give_back(entry);
+  else
+    *out = entry;
   return status;
 }
 
@@ -115,54 +157,59 @@ static bool is_plain(const OrtAllocator* allocator) {
 
 /* Puts our arena around what was made. */
 static OrtStatus* wrap(SharedAllocator* entry, const OrtArenaCfg* config) {
-  OrtStatus* status = arena_allocator_new(entry->allocator, config, &entry->arena);
-  if (status != NULL)
-    give_back(entry);
-  else
-    entry->allocator = arena_allocator_face(entry->arena);
-  return status;
+  TRY(arena_allocator_new(entry->allocator, config, &entry->arena));
+  entry->allocator = arena_allocator_face(entry->arena);
+  return NULL;
 }
 
 /* ---- The list ---- */
 
 /* takes an entry out of the list. Under the environment's mutex. */
-static SharedAllocator take_at(OrtEnv* env, size_t at) {
-  SharedAllocator entry = env->shared_allocators[at];
+static SharedAllocator* take_at(OrtEnv* env, size_t at) {
+  SharedAllocator* entry = env->shared_allocators[at];
   env->shared_allocator_count--;
   for (; at < env->shared_allocator_count; at++) env->shared_allocators[at] = env->shared_allocators[at + 1];
   return entry;
 }
 
 static bool is_used(const SharedAllocator* entry) {
-  const EpLibrary* library = entry->owner != NULL ? entry->owner->library : NULL;
-  return (library != NULL && ep_library_is_used(library)) ||
-         (entry->arena != NULL && arena_allocator_in_use(entry->arena) != 0);
+  return entry->uses > 0 || (entry->arena != NULL && arena_allocator_in_use(entry->arena) != 0);
 }
 
 /* releases the retired entries that nobody uses any more. */
 static void release_retired(OrtEnv* env) {
   for (bool is_found = true; is_found;) {
-    SharedAllocator entry = {0};
+    SharedAllocator* entry = NULL;
     is_found = false;
     pthread_mutex_lock(&env->mutex);
     for (size_t i = 0; i < env->shared_allocator_count && !is_found; i++) {
-      is_found = env->shared_allocators[i].is_retired && !is_used(&env->shared_allocators[i]);
+      const SharedAllocator* at = env->shared_allocators[i];
+      is_found = at->is_retired && !is_used(at);
       if (is_found) entry = take_at(env, i);
     }
     pthread_mutex_unlock(&env->mutex);
-    give_back(&entry);
+    give_back(entry);
   }
 }
 
+/* Makes what is there for the memory one that is not found any more, and releases it unless it is used. */
+static void retire(OrtEnv* env, const OrtMemoryInfo* memory) {
+  pthread_mutex_lock(&env->mutex);
+  SharedAllocator* entry = find(env, memory);
+  if (entry != NULL) entry->is_retired = true;
+  pthread_mutex_unlock(&env->mutex);
+  release_retired(env);
+}
+
 /* takes `made`, also when it fails, and puts it in the place of the equal one, if there is one. */
-static OrtStatus* add(OrtEnv* env, const SharedAllocator* made) {
+static OrtStatus* add(OrtEnv* env, SharedAllocator* made) {
   pthread_mutex_lock(&env->mutex);
   bool is_added =
       ARRAY_RESERVE(env->shared_allocators, env->shared_allocator_capacity, env->shared_allocator_count + 1);
   if (is_added) {
     SharedAllocator* entry = find(env, made->memory);
     if (entry != NULL) entry->is_retired = true;
-    env->shared_allocators[env->shared_allocator_count++] = *made;
+    env->shared_allocators[env->shared_allocator_count++] = made;
   }
   pthread_mutex_unlock(&env->mutex);
   if (!is_added) give_back(made);
@@ -170,15 +217,21 @@ static OrtStatus* add(OrtEnv* env, const SharedAllocator* made) {
   return is_added ? NULL : status_no_memory();
 }
 
-static OrtStatus* ensure(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory) {
-  if (memory == NULL) return NULL;
-  SharedAllocator made;
+/* The owner of what is found for the memory; false: there is none. */
+static bool find_owner(OrtEnv* env, const OrtMemoryInfo* memory, const OrtEpDevice** owner) {
   pthread_mutex_lock(&env->mutex);
-  bool is_there = find(env, memory) != NULL;
+  const SharedAllocator* entry = find(env, memory);
+  if (entry != NULL) *owner = entry->owner;
   pthread_mutex_unlock(&env->mutex);
-  if (is_there) return NULL;
+  return entry != NULL;
+}
+
+static OrtStatus* ensure(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory) {
+  const OrtEpDevice* owner = NULL;
+  SharedAllocator* made = NULL;
+  if (memory == NULL || find_owner(env, memory, &owner)) return NULL;
   TRY(make(env, device, memory, NULL, &made));
-  return add(env, &made);
+  return add(env, made);
 }
 
 OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device) {
@@ -189,15 +242,15 @@ OrtStatus* shared_allocators_ensure(OrtEnv* env, OrtEpDevice* device) {
 /* releases the entries of an owner. */
 static void release_owned(OrtEnv* env, const OrtEpDevice* owner) {
   for (bool is_found = true; is_found;) {
-    SharedAllocator entry = {0};
+    SharedAllocator* entry = NULL;
     is_found = false;
     pthread_mutex_lock(&env->mutex);
     for (size_t i = 0; i < env->shared_allocator_count && !is_found; i++) {
-      is_found = env->shared_allocators[i].owner == owner;
+      is_found = env->shared_allocators[i]->owner == owner;
       if (is_found) entry = take_at(env, i);
     }
     pthread_mutex_unlock(&env->mutex);
-    give_back(&entry);
+    give_back(entry);
   }
 }
 
@@ -212,7 +265,7 @@ void shared_allocators_clear(OrtEnv* env) {
 void shared_allocators_forget_stream(OrtEnv* env, const OrtSyncStream* stream, bool is_gone) {
   pthread_mutex_lock(&env->mutex);
   for (size_t i = 0; i < env->shared_allocator_count; i++) {
-    ArenaAllocator* arena = env->shared_allocators[i].arena;
+    ArenaAllocator* arena = env->shared_allocators[i]->arena;
     if (arena != NULL) arena_allocator_forget_stream(arena, stream, is_gone);
   }
   pthread_mutex_unlock(&env->mutex);
@@ -231,29 +284,51 @@ static OrtStatus* memory_of(const OrtEpDevice* device, OrtDeviceMemoryType type,
                     device->ep_name, (int)type);
 }
 
+/* Our arena, where it was asked for: by type, or by an option and the EP has no arena of its own. */
+static OrtStatus* wrap_if_asked(SharedAllocator* made, bool is_arena, const OrtKeyValuePairs* options) {
+  OrtArenaCfg config;
+  if (!is_arena && !(arena_config_is_asked(options) && is_plain(made->allocator))) return NULL;
+  TRY(arena_config_read(options, &config));
+  return wrap(made, &config);
+}
+
+/* Sessions of EPs look allocators up at any time. */
+static bool has_sessions(OrtEnv* env) {
+  bool is_found = false;
+  pthread_mutex_lock(&env->mutex);
+  for (size_t i = 1; i < env->library_count; i++) /* behind the built-in one */
+    is_found = is_found || env->libraries[i]->uses[USE_SESSION] > 0;
+  pthread_mutex_unlock(&env->mutex);
+  return is_found;
+}
+
+/* The old one goes first: EPs may have one arena for all, which gets its options when it is made. But while
+ * there are sessions, one of the two can always be found. */
 static OrtStatus* create_shared(OrtEnv* env, OrtEpDevice* device, OrtDeviceMemoryType mem_type, bool is_arena,
                                 const OrtKeyValuePairs* options, OrtAllocator** allocator) {
   const OrtMemoryInfo* memory = NULL;
-  SharedAllocator made;
+  SharedAllocator* made = NULL;
   OrtArenaCfg config;
   TRY(ep_device_check(env, device, "CreateSharedAllocator"));
   TRY(memory_of(device, mem_type, "CreateSharedAllocator", &memory));
   if (is_arena) TRY(arena_config_read(options, &config));
+  if (!has_sessions(env)) retire(env, memory);
   TRY(make(env, device, memory, options, &made));
-  if (!is_arena && arena_config_is_asked(options) && is_plain(made.allocator)) {
-    OrtStatus* status = arena_config_read(options, &config);
-    if (status != NULL) give_back(&made);
-    TRY(status);
-    is_arena = true;
+  OrtStatus* status = wrap_if_asked(made, is_arena, options);
+  if (status != NULL) {
+    give_back(made);
+    return status;
   }
-  if (is_arena) TRY(wrap(&made, &config));
-  TRY(add(env, &made));
-  if (allocator != NULL) *allocator = made.allocator;
+  OrtAllocator* face = made->allocator;
+  TRY(add(env, made));
+  if (allocator != NULL) *allocator = face;
   return NULL;
 }
 
-/* Replaces the one that is there. borrows: `*allocator` belongs to the environment. OrtArenaAllocator, or an
- * "arena.<something>" option where the EP's allocator is a plain one, puts our arena around the EP's. */
+/* Replaces the one that is there, which goes first, also when this fails, unless there are sessions; while
+ * its memory is in use it is only not found any more. borrows: `*allocator` belongs to the environment.
+ * OrtArenaAllocator, or an "arena.<something>" option where the EP's allocator is a plain one, puts our arena
+ * around the EP's. */
 OrtStatus* ORT_API_CALL api_CreateSharedAllocator(OrtEnv* env, const OrtEpDevice* ep_device,
                                                   OrtDeviceMemoryType mem_type,
                                                   OrtAllocatorType allocator_type,
@@ -275,27 +350,20 @@ OrtStatus* ORT_API_CALL api_GetSharedAllocator(OrtEnv* env, const OrtMemoryInfo*
   TRY(env_check(env, __func__));
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(allocator);
-  *allocator = env_shared_allocator(env, mem_info);
+  *allocator = env_await_shared_allocator(env, mem_info, USE_CALL, NULL);
   return NULL;
-}
-
-/* False when there is none. */
-static bool retire(OrtEnv* env, const OrtMemoryInfo* memory) {
-  pthread_mutex_lock(&env->mutex);
-  SharedAllocator* entry = find(env, memory);
-  if (entry != NULL) entry->is_retired = true;
-  pthread_mutex_unlock(&env->mutex);
-  if (entry != NULL) release_retired(env);
-  return entry != NULL;
 }
 
 static OrtStatus* release_shared(OrtEnv* env, const OrtEpDevice* device, OrtDeviceMemoryType mem_type) {
   const OrtMemoryInfo* memory = NULL;
+  const OrtEpDevice* owner = NULL;
   TRY(ep_device_check(env, device, "ReleaseSharedAllocator"));
   TRY(memory_of(device, mem_type, "ReleaseSharedAllocator", &memory));
-  if (retire(env, memory)) return NULL;
-  return status_new(ORT_INVALID_ARGUMENT, "ReleaseSharedAllocator: there is none for '%s' of %s",
-                    memory->name, device->ep_name);
+  if (!find_owner(env, memory, &owner))
+    return status_new(ORT_INVALID_ARGUMENT, "ReleaseSharedAllocator: there is none for '%s' of %s",
+                      memory->name, device->ep_name);
+  retire(env, memory);
+  return NULL;
 }
 
 /* While its memory is in use the allocator is only not found any more. */
@@ -310,26 +378,16 @@ OrtStatus* ORT_API_CALL api_ReleaseSharedAllocator(OrtEnv* env, const OrtEpDevic
 
 /* ---- Slots: of applications ---- */
 
-/* takes `entry`, also when it fails. */
-static OrtStatus* register_new(OrtEnv* env, const SharedAllocator* entry, const char* slot) {
-  pthread_mutex_lock(&env->mutex);
-  bool is_there = find(env, entry->memory) != NULL;
-  pthread_mutex_unlock(&env->mutex);
-  if (!is_there) return add(env, entry);
-  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "%s: there is an allocator for the device of '%s'",
-                                 slot, entry->memory->name);
-  give_back(entry);
-  return status;
-}
-
-/* borrows `allocator` until UnregisterAllocator or the end of the environment. */
+/* Replaces the one that is there, an EP's too, as stock ORT does. borrows `allocator` until it is replaced,
+ * UnregisterAllocator or the end of the environment; sessions that have it by then go on using it. */
 OrtStatus* ORT_API_CALL api_RegisterAllocator(OrtEnv* env, OrtAllocator* allocator) {
   TRY(env_check(env, __func__));
   REQUIRE_ARG(allocator);
   TRY(guard_allocator(allocator, "RegisterAllocator"));
-  SharedAllocator entry = {.allocator = allocator, .memory = allocator->Info(allocator)};
+  SharedAllocator* entry = entry_new(allocator, allocator->Info(allocator), NULL);
+  if (entry == NULL) return status_no_memory();
   env_lock();
-  OrtStatus* status = register_new(env, &entry, "RegisterAllocator");
+  OrtStatus* status = add(env, entry);
   env_unlock();
   return status;
 }
@@ -339,11 +397,9 @@ OrtStatus* ORT_API_CALL api_RegisterAllocator(OrtEnv* env, OrtAllocator* allocat
 OrtStatus* ORT_API_CALL api_UnregisterAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info) {
   TRY(env_check(env, __func__));
   REQUIRE_ARG(mem_info);
+  const OrtEpDevice* owner = NULL;
   env_lock();
-  pthread_mutex_lock(&env->mutex);
-  const SharedAllocator* entry = find(env, mem_info);
-  bool is_there = entry != NULL && entry->owner == NULL;
-  pthread_mutex_unlock(&env->mutex);
+  bool is_there = find_owner(env, mem_info, &owner) && owner == NULL;
   if (is_there) retire(env, mem_info);
   env_unlock();
   if (is_there) return NULL;
@@ -355,24 +411,28 @@ OrtStatus* ORT_API_CALL api_UnregisterAllocator(OrtEnv* env, const OrtMemoryInfo
 /* OrtArenaAllocator: our arena on the CPU; else the plain CPU allocator. */
 static OrtStatus* create_and_register(OrtEnv* env, const OrtMemoryInfo* memory, const OrtArenaCfg* config,
                                       const char* slot) {
-  SharedAllocator entry = {.allocator = allocator_cpu(), .memory = &memory_info_cpu};
   OrtArenaCfg standard;
   if (!memory_device_equal(&memory->device, &memory_info_cpu.device))
     return status_new(ORT_INVALID_ARGUMENT,
                       "%s: '%s' is not CPU memory; an EP's memory has CreateSharedAllocator", slot,
                       memory->name);
-  if (memory->allocator_type == OrtArenaAllocator) {
-    TRY(arena_config_read(NULL, &standard));
-    TRY(wrap(&entry, config != NULL ? config : &standard));
-    entry.memory = entry.allocator->Info(entry.allocator);
+  TRY(arena_config_read(NULL, &standard));
+  SharedAllocator* entry = entry_new(allocator_cpu(), &memory_info_cpu, NULL);
+  if (entry == NULL) return status_no_memory();
+  bool is_arena = memory->allocator_type == OrtArenaAllocator;
+  OrtStatus* status = is_arena ? wrap(entry, config != NULL ? config : &standard) : NULL;
+  if (status != NULL) {
+    give_back(entry);
+    return status;
   }
+  entry->memory = entry->allocator->Info(entry->allocator);
   env_lock();
-  OrtStatus* status = register_new(env, &entry, slot);
+  status = add(env, entry);
   env_unlock();
   return status;
 }
 
-/* copies `arena_cfg`; NULL: the defaults. */
+/* copies `arena_cfg`; NULL: the defaults. Replaces the one that is there. */
 OrtStatus* ORT_API_CALL api_CreateAndRegisterAllocator(OrtEnv* env, const OrtMemoryInfo* mem_info,
                                                        const OrtArenaCfg* arena_cfg) {
   TRY(env_check(env, __func__));

@@ -44,10 +44,7 @@ static Frame* frame_new(OrtSession* session, Plan* plan) {
 }
 
 static void free_buffer(const Frame* frame, const FrameBuffer* buffer) {
-  if (buffer->place == 0)
-    mem_free_aligned(buffer->data);
-  else
-    allocator_free(frame->session->places[buffer->place].allocator, buffer->data);
+  allocator_free(frame->session->places[buffer->place].allocator, buffer->data);
 }
 
 void frame_free(Frame* frame) {
@@ -147,7 +144,6 @@ static int32_t find_buffer(const Frame* frame, int32_t place, int32_t stream, si
 }
 
 static void* alloc_buffer(Frame* frame, int32_t place, int32_t stream, size_t size) {
-  if (place == 0) return mem_alloc_aligned(size);
   OrtAllocator* allocator = frame->session->places[place].allocator;
   return allocator_alloc_on_stream(allocator, size, stream_for_memory(frame, stream, place));
 }
@@ -159,10 +155,10 @@ static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t*
     if (!ARRAY_RESERVE(frame->buffers, frame->buffer_capacity, frame->buffer_count + 1))
       return status_no_memory();
     void* data = alloc_buffer(frame, place, stream, size);
-    if (data == NULL && place != 0)
+    if (data == NULL && frame->session->places[place].allocator == allocator_cpu()) return status_no_memory();
+    if (data == NULL)
       return status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
                         frame->session->places[place].memory->name, size);
-    if (data == NULL) return status_no_memory();
     index = (int32_t)frame->buffer_count++;
     frame->buffers[index] = (FrameBuffer){.data = data, .size = size, .place = place};
   }
@@ -177,7 +173,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   const Slot* plan_slot = &frame->plan->slots[slot];
   ONNXTensorElementDataType type = plan_slot->element_type;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
-    return value_new_tensor(allocator_cpu(), type, rank, dims, &frame->values[slot]);
+    return value_new_tensor(frame->session->places[0].allocator, type, rank, dims, &frame->values[slot]);
   size_t count, bytes;
   TRY(tensor_size(type, rank, dims, &count, &bytes));
   OrtValue* value = &frame->own[slot];
@@ -185,7 +181,9 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   if (value->dims == NULL) return status_no_memory();
   int32_t buffer = reuse >= 0 ? frame->own_buffer[reuse] : -1;
   OrtStatus* status = NULL;
-  if (buffer >= 0 && frame->own[reuse].size_bytes == bytes)
+  if (bytes == 0 && frame->session->places[plan_slot->place].allocator != allocator_cpu())
+    buffer = -1; /* as in value_new_tensor */
+  else if (buffer >= 0 && frame->own[reuse].size_bytes == bytes)
     frame->own_buffer[reuse] = -1;
   else
     status = take_buffer(frame, plan_slot->place, bytes, &buffer);
@@ -199,7 +197,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   if (rank != 0) memcpy(value->dims, dims, rank * sizeof *dims);
   value->element_count = count;
   value->size_bytes = bytes;
-  value->data = frame->buffers[buffer].data;
+  value->data = buffer >= 0 ? frame->buffers[buffer].data : NULL;
   value->memory = frame->session->places[plan_slot->place].memory;
   atomic_store_explicit(&value->references, 1, memory_order_relaxed);
   frame->own_buffer[slot] = buffer;

@@ -136,15 +136,47 @@ void ORT_API_CALL api_ClearBoundOutputs(OrtIoBinding* binding_ptr) {
   if (binding_ptr != NULL) bindings_clear(&binding_ptr->outputs);
 }
 
-/* Run itself copies inputs, after OrtEp::Sync, and returns when its work is done. */
-OrtStatus* ORT_API_CALL api_SynchronizeBoundInputs(OrtIoBinding* binding_ptr) {
-  REQUIRE_ARG(binding_ptr);
+/* ---- Waiting ---- */
+
+static bool reads_input(const Plan* plan, const Step* step) {
+  for (size_t i = 0; i < step->read_count; i++) {
+    if (step->inputs[i] >= 0 && plan->slots[step->inputs[i]].kind == SLOT_INPUT) return true;
+  }
+  return false;
+}
+
+static bool makes_output(const Plan* plan, const Step* step) {
+  for (size_t i = 0; i < step->output_count; i++) {
+    if (step->outputs[i] >= 0 && plan->slots[step->outputs[i]].kind == SLOT_OUTPUT) return true;
+  }
+  return false;
+}
+
+/* Of each EP that does such a step. */
+static OrtStatus* sync_eps(const OrtSession* session, bool (*is_wanted)(const Plan*, const Step*)) {
+  const Plan* plan = &session->plan;
+  for (size_t i = 0; i < session->ep_count; i++) {
+    bool takes_part = false;
+    for (size_t k = 0; k < plan->step_count && !takes_part; k++) {
+      const Step* step = &plan->steps[k];
+      takes_part = step->unit->ep == &session->eps[i] && is_wanted(plan, step);
+    }
+    if (takes_part) TRY(session_ep_sync(&session->eps[i]));
+  }
   return NULL;
 }
 
+/* OrtEp::Sync of the EPs that read the model's inputs, as in stock ORT: what was copied to bound inputs is
+ * there, also what nobody's stream waited for. */
+OrtStatus* ORT_API_CALL api_SynchronizeBoundInputs(OrtIoBinding* binding_ptr) {
+  REQUIRE_ARG(binding_ptr);
+  return sync_eps(binding_ptr->session, reads_input);
+}
+
+/* The same for those that make the model's outputs. */
 OrtStatus* ORT_API_CALL api_SynchronizeBoundOutputs(OrtIoBinding* binding_ptr) {
   REQUIRE_ARG(binding_ptr);
-  return NULL;
+  return sync_eps(binding_ptr->session, makes_output);
 }
 
 /* On failure the bound outputs are what they were. */

@@ -45,15 +45,17 @@ static OrtStatus* wrong_shape(const OrtKernelContext* context, size_t index, con
   return status;
 }
 
-/* Where an output is made that the caller of Run gets as it is; NULL: it is copied, or nobody wants it. */
-static OrtAllocator* allocator_for_caller(const Frame* frame, const Slot* slot) {
+/* Where an output is made that the caller of Run gets as it is; NULL: it is copied, or nobody wants it.
+ * *used: for shared_allocator_unuse. */
+static OrtAllocator* allocator_for_caller(const Frame* frame, const Slot* slot, SharedAllocator** used) {
   uint32_t wanted = slot->output >= 0 ? frame->output_place[slot->output] : 0;
   if (wanted == 0) return NULL;
-  if (slot->place == 0) return allocator_cpu();
+  if (slot->place == 0) return frame->session->places[0].allocator;
   const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;
   const OrtMemoryInfo* made_in = frame->session->places[slot->place].memory;
   if (memory == NULL || !memory_device_equal(&memory->device, &made_in->device)) return NULL;
-  return env_shared_allocator(frame->session->env, made_in); /* outlives the session */
+  /* Not the session's, which may not outlive it. */
+  return env_use_shared_allocator(frame->session->env, made_in, USE_CALL, used);
 }
 
 /* A new value for the caller of Run, or one of the frame's own. */
@@ -63,9 +65,14 @@ static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t s
   const Slot* plan_slot = &frame->plan->slots[slot];
   if (plan_slot->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return status_new(ORT_FAIL, "the element type of its output '%s' is unknown", plan_slot->value->name);
-  OrtAllocator* allocator = allocator_for_caller(frame, plan_slot);
-  if (allocator != NULL)
-    return value_new_tensor(allocator, plan_slot->element_type, rank, dims, &frame->values[slot]);
+  SharedAllocator* used = NULL;
+  OrtAllocator* allocator = allocator_for_caller(frame, plan_slot, &used);
+  if (allocator != NULL) {
+    OrtStatus* status =
+        value_new_tensor(allocator, plan_slot->element_type, rank, dims, &frame->values[slot]);
+    shared_allocator_unuse(used, USE_CALL);
+    return status;
+  }
   const int32_t* in_place = context->step->in_place;
   return frame_make(frame, slot, rank, dims, in_place != NULL ? in_place[index] : -1);
 }
@@ -162,10 +169,12 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetResource(const OrtKernelContext* co
   return NULL;
 }
 
+/* *used (may be NULL): for shared_allocator_unuse. */
 static OrtStatus* find_allocator(const OrtSession* session, const OrtMemoryInfo* memory, const char* slot,
-                                 OrtAllocator** out) {
-  OrtAllocator* allocator =
-      memory_device_is_host(&memory->device) ? allocator_cpu() : env_shared_allocator(session->env, memory);
+                                 OrtAllocator** out, SharedAllocator** used) {
+  OrtAllocator* allocator = memory_device_is_host(&memory->device)
+                                ? session->places[0].allocator
+                                : env_use_shared_allocator(session->env, memory, USE_CALL, used);
   if (allocator == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "%s: there is no allocator for memory '%s'", slot, memory->name);
   *out = allocator;
@@ -183,7 +192,7 @@ static OrtStatus* context_allocator(const OrtKernelContext* context, const OrtMe
     return NULL;
   }
   *place = 0;
-  return find_allocator(session, memory, slot, out);
+  return find_allocator(session, memory, slot, out, NULL);
 }
 
 /* borrows: ReleaseAllocator may be called on it, and does nothing. */
@@ -203,8 +212,11 @@ OrtStatus* ORT_API_CALL api_CreateAllocator(const OrtSession* session, const Ort
   REQUIRE_ARG(mem_info);
   REQUIRE_ARG(out);
   OrtAllocator* allocator = NULL;
-  TRY(find_allocator(session, mem_info, "CreateAllocator", &allocator));
-  return allocator_lend(allocator, out);
+  SharedAllocator* used = NULL;
+  TRY(find_allocator(session, mem_info, "CreateAllocator", &allocator, &used));
+  OrtStatus* status = allocator_lend(allocator, out);
+  shared_allocator_unuse(used, USE_CALL);
+  return status;
 }
 
 /* gives (the kernel frees it with the allocator of KernelContext_GetAllocator): memory for work on the

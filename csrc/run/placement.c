@@ -46,46 +46,50 @@ static OrtStatus* default_memory(SessionEp* ep, const OrtMemoryInfo** out) {
   return NULL;
 }
 
-/* The EP's own allocator if it makes one, else the environment's. *allocator NULL: the EP wants host memory.
- */
-static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, const OrtMemoryInfo* memory,
-                                 OrtAllocator** allocator, bool* is_own) {
-  OrtStatus*(ORT_API_CALL * create)(OrtEp*, const OrtMemoryInfo*, OrtAllocator**) =
-      GUARD_SLOT(ep->ep, ep->version, CreateAllocator, 23);
-  *is_own = false;
-  if (create == NULL) {
-    *allocator = env_shared_allocator(session->env, memory);
-    return NULL;
-  }
+/* Asks OrtEp::CreateAllocator, which the EP has. *out NULL or the CPU's: the EP wants host memory. */
+static OrtStatus* make_allocator(SessionEp* ep, const OrtMemoryInfo* memory, OrtAllocator** out,
+                                 bool* is_own) {
   OrtAllocator* made = NULL;
-  OrtStatus* status = create(ep->ep, memory, &made);
+  OrtStatus* status = ep->ep->CreateAllocator(ep->ep, memory, &made);
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
-  if (made != NULL && made != allocator_cpu()) {
-    status = guard_allocator(made, ep->name);
-    if (status != NULL) {
-      ep->factory->ReleaseAllocator(ep->factory, made);
-      return status;
-    }
-    *is_own = true;
+  bool is_made = made != NULL && made != allocator_cpu();
+  status = is_made ? guard_allocator(made, ep->name) : NULL;
+  if (status != NULL) {
+    ep->factory->ReleaseAllocator(ep->factory, made);
+    return status;
   }
-  *allocator = made;
+  *out = made;
+  *is_own = is_made;
   return NULL;
 }
 
+static bool has_create_allocator(const SessionEp* ep) {
+  return GUARD_SLOT(ep->ep, ep->version, CreateAllocator, 23) != NULL;
+}
+
+static bool wants_env_allocators(const OrtSession* session) {
+  return session_options_config(session->options, "session.use_env_allocators", "0")[0] == '1';
+}
+
+/* The EP's own allocator if it makes one, else the environment's, which the session may also want first. */
+static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, Place* place) {
+  bool is_made = has_create_allocator(ep);
+  if (!is_made || wants_env_allocators(session))
+    place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
+  if (!is_made || place->allocator != NULL) return NULL;
+  return make_allocator(ep, place->memory, &place->allocator, &place->owns_allocator);
+}
+
 /* Initializers go to the EP's read-only memory where it has one on this device. */
-static OrtStatus* find_read_only(OrtSession* session, SessionEp* ep, Place* place) {
+static OrtStatus* find_read_only(SessionEp* ep, Place* place) {
   place->read_only = place->allocator;
-  for (size_t i = 0; i < ep->device_count; i++) {
+  for (size_t i = 0; i < ep->device_count && has_create_allocator(ep); i++) {
     const OrtMemoryInfo* memory = ep->devices[i]->read_only_memory;
     if (memory == NULL || !memory_device_equal(&memory->device, &place->memory->device)) continue;
     OrtAllocator* allocator = NULL;
-    bool is_own = false;
-    if (GUARD_SLOT(ep->ep, ep->version, CreateAllocator, 23) == NULL) return NULL;
-    TRY(find_allocator(session, ep, memory, &allocator, &is_own));
-    if (!is_own) return NULL;
-    place->read_only = allocator;
-    place->owns_read_only = true;
+    TRY(make_allocator(ep, memory, &allocator, &place->owns_read_only));
+    if (place->owns_read_only) place->read_only = allocator;
     return NULL;
   }
   return NULL;
@@ -108,10 +112,13 @@ static int32_t find_place(const OrtSession* session, const OrtMemoryInfo* memory
 static OrtStatus* add_place(OrtSession* session, SessionEp* ep, const OrtMemoryInfo* memory) {
   Place* place = &session->places[session->place_count];
   *place = (Place){.memory = memory, .ep = ep};
-  TRY(find_allocator(session, ep, memory, &place->allocator, &place->owns_allocator));
-  if (place->allocator == NULL || place->allocator == allocator_cpu()) return NULL;
+  TRY(find_allocator(session, ep, place));
+  if (place->allocator == NULL || place->allocator == allocator_cpu()) {
+    shared_allocator_unuse(place->shared, USE_ALLOCATOR);
+    return NULL;
+  }
   ep->place = (int32_t)session->place_count++;
-  return find_read_only(session, ep, place);
+  return find_read_only(ep, place);
 }
 
 static void add_stream(OrtSession* session, SessionEp* ep) {
@@ -125,6 +132,13 @@ static void add_stream(OrtSession* session, SessionEp* ep) {
                       ? is_own && allocator_knows_streams(place->allocator)
                       : env_allocator_takes_streams(session->env, place->allocator, library),
   };
+}
+
+void place_host(OrtSession* session) {
+  Place* place = &session->places[session->place_count++];
+  *place = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
+  if (wants_env_allocators(session))
+    place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
 }
 
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
@@ -147,7 +161,9 @@ void places_close(OrtSession* session) {
     OrtEpFactory* factory = place->ep->factory;
     if (place->owns_read_only) factory->ReleaseAllocator(factory, place->read_only);
     if (place->owns_allocator) factory->ReleaseAllocator(factory, place->allocator);
+    shared_allocator_unuse(place->shared, USE_ALLOCATOR);
   }
+  if (session->place_count != 0) shared_allocator_unuse(session->places[0].shared, USE_ALLOCATOR);
   session->place_count = 0;
 }
 

@@ -350,6 +350,9 @@ OrtStatus* profile_run_start(Frame* frame, const OrtRunOptions* options, Profile
   const char* prefix = options != NULL ? options->profile_prefix : NULL;
   Profiler* own = NULL;
   if (prefix != NULL) TRY(profiler_new(&session->logger, prefix, session->profiler, &own));
+  /* EPs have one profiler at a time: where the session is profiled, what they say is in its file. */
+  for (size_t i = 0; i < session->ep_count && own != NULL && session->profiler == NULL; i++)
+    profiler_add_ep(own, &session->eps[i]);
   frame->profiler = own != NULL ? own : session->profiler;
   *span = profiler_start(frame->profiler);
   return NULL;

@@ -104,6 +104,8 @@ typedef struct SessionEp {
 OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* devices, size_t device_count,
                            SessionEp* out);
 void session_ep_close(SessionEp* ep); /* releases */
+/* OrtEp::Sync, if the EP has it: waits for all that it works on. Any thread. */
+OrtStatus* session_ep_sync(const SessionEp* ep);
 /* takes `cause`, a failure that a plugin reported; gives it with the context in front. A plugin that says
  * "OK" in a status has failed all the same. */
 OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3);
@@ -112,10 +114,11 @@ OrtStatus* ep_failure(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 
 
 /* A memory that values of the session live in. Place 0 is the host's. */
 typedef struct Place {
-  const OrtMemoryInfo* memory;         /* of an EP device in use */
-  SessionEp* ep;                       /* the first EP with it; NULL: the host's */
-  OrtAllocator* allocator;             /* for intermediates */
-  OrtAllocator* read_only;             /* for initializers */
+  const OrtMemoryInfo* memory; /* of an EP device in use */
+  SessionEp* ep;               /* the first EP with it; NULL: the host's */
+  OrtAllocator* allocator;     /* for intermediates */
+  OrtAllocator* read_only;     /* for initializers */
+  SharedAllocator* shared;     /* kept for `allocator`, if that is the environment's; NULL: nothing to keep */
   bool owns_allocator, owns_read_only; /* made by OrtEp::CreateAllocator; released through the factory */
 } Place;
 /* What a stream-aware EP works on. Each run has a stream of its own for it. Stream 0 is the calling thread.
@@ -125,6 +128,8 @@ typedef struct SessionStream {
   bool is_known; /* to the allocator of the EP's place: it may give memory to the stream */
   bool has_work; /* of a plan */
 } SessionStream;
+/* Adds the host's place, before any other. */
+void place_host(OrtSession* session);
 /* Finds or adds the place of an EP that was just opened, and adds its stream. */
 OrtStatus* place_ep(OrtSession* session, SessionEp* ep);
 void places_close(OrtSession* session); /* releases the allocators, before the EPs close */

@@ -75,15 +75,13 @@ static OrtStatus* sync_eps(Frame* frame) {
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < session->ep_count; i++) {
     const SessionEp* ep = &session->eps[i];
-    OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
-    if (ep->place == 0 || sync == NULL || is_callers(frame, (size_t)ep->stream)) continue;
+    if (ep->place == 0 || is_callers(frame, (size_t)ep->stream)) continue;
     bool is_given = false;
     for (size_t k = 0; k < plan->input_count && !is_given; k++)
       is_given =
           frame->input_given[k] &&
           memory_device_equal(&frame->values[plan->inputs[k].slot]->memory->device, device_of(session, ep));
-    OrtStatus* status = is_given ? sync(ep->ep) : NULL;
-    if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
+    if (is_given) TRY(session_ep_sync(ep));
   }
   return NULL;
 }
@@ -174,11 +172,16 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
   OrtEnv* env = frame->session->env;
   OrtValue* target = *out;
   if (target == NULL) {
-    OrtAllocator* allocator = memory != NULL ? env_shared_allocator(env, memory) : allocator_cpu();
+    SharedAllocator* used = NULL;
+    OrtAllocator* allocator = memory != NULL ? env_use_shared_allocator(env, memory, USE_CALL, &used)
+                                             : frame->session->places[0].allocator;
     if (allocator == NULL)
       return status_new(ORT_INVALID_ARGUMENT, "there is no allocator for memory '%s' of output '%s'",
                         memory->name, spec->name);
-    TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &target));
+    OrtStatus* failure =
+        value_new_tensor(allocator, source->element_type, source->rank, source->dims, &target);
+    shared_allocator_unuse(used, USE_CALL);
+    TRY(failure);
   }
   OrtStatus* status = NULL;
   if (target->element_type != source->element_type)

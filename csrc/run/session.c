@@ -31,7 +31,7 @@ static OrtStatus* add_eps(OrtSession* session) {
   if (cpu == NULL || session->eps == NULL || session->places == NULL || session->streams == NULL)
     return status_no_memory();
   session->stream_count = 1;
-  session->places[session->place_count++] = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
+  place_host(session);
   cpu[0] = env_cpu_device(session->env);
   bool no_fallback = session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
   bool has_cpu = false;

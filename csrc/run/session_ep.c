@@ -95,6 +95,12 @@ done:
   return status;
 }
 
+OrtStatus* session_ep_sync(const SessionEp* ep) {
+  OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
+  OrtStatus* status = sync != NULL ? sync(ep->ep) : NULL;
+  return status != NULL ? ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name) : NULL;
+}
+
 void session_ep_close(SessionEp* ep) {
   if (ep->compute_info_count != 0) {
     ep->ep->ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count);

@@ -58,13 +58,14 @@ OrtStatus* shrink_check(const OrtSession* session, const OrtRunOptions* options)
 static void shrink_place(OrtSession* session, int32_t index) {
   const Place* place = &session->places[index];
   frames_drop_buffers(session, index);
-  if (index == 0) {
+  if (place->allocator == allocator_cpu()) {
     mem_trim();
     return;
   }
   OrtStatus* status = allocator_shrink(place->allocator);
   if (status == NULL) return;
-  log_unreported("Run", "%s: OrtAllocator::Shrink of '%s': %s", place->ep->name, place->memory->name,
+  log_unreported("Run", "%s: OrtAllocator::Shrink of '%s': %s",
+                 place->ep != NULL ? place->ep->name : "the CPU", place->memory->name,
                  status_message(status));
   status_release(status);
 }

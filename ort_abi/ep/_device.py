@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ort_abi import dtypes
-from ort_abi._lib import CData, check, ffi
+from ort_abi._lib import CData, check, ffi, text
 from ort_abi._tensor import address_of, array_at, type_and_shape
 from ort_abi.ep import _dlpack
 
@@ -31,7 +31,7 @@ __all__ = [
     "SyncStream",
     "device_tensor",
     "memory_device",
-    "memory_key",
+    "memory_name",
     "plain_call",
     "tensor_of",
 ]
@@ -95,26 +95,12 @@ class MemoryInfo:
         check(api.CreateMemoryInfo_V2(*head, memory_type, self.alignment, allocator_type, out), api)
         return out[0]
 
-    def _key(self) -> tuple[Any, ...]:
-        """What makes it another memory than others."""
-        memory_type, allocator_type = _KINDS[self.kind]
-        return self.device_type, self.vendor_id, self.device_id, memory_type, allocator_type
 
-
-def memory_key(api: CData, pointer: CData) -> tuple[Any, ...]:
-    """The `MemoryInfo._key` of an `OrtMemoryInfo*`."""
-    device_type, device_id = ffi.new("OrtMemoryInfoDeviceType*"), ffi.new("int*")
-    allocator_type = ffi.new("OrtAllocatorType*")
-    api.MemoryInfoGetDeviceType(pointer, device_type)
-    check(api.MemoryInfoGetId(pointer, device_id), api)
-    check(api.MemoryInfoGetType(pointer, allocator_type), api)
-    return (
-        DEVICE_TYPES[device_type[0]],
-        api.MemoryInfoGetVendorId(pointer),
-        device_id[0],
-        api.MemoryInfoGetDeviceMemType(pointer),
-        allocator_type[0],
-    )
+def memory_name(api: CData, pointer: CData) -> str:
+    """The name of an `OrtMemoryInfo*`."""
+    name = ffi.new("const char**")
+    check(api.MemoryInfoGetName(pointer, name), api)
+    return text(name[0])
 
 
 class Allocator:

@@ -15,7 +15,7 @@ from ort_abi.ep._device import (
     SyncNotification,
     SyncStream,
     memory_device,
-    memory_key,
+    memory_name,
     plain_call,
     tensor_of,
 )
@@ -52,12 +52,11 @@ def bridge_py_create_allocator(call: CData, owner: int, memory: CData, options: 
     api = call.host.api
     if not factory.memories:
         return
-    key = memory_key(api, memory)
-    found = next((known for known in factory.memories if known._key() == key), None)
+    found = next((known for known, pointer in factory.memories.items() if pointer == memory), None)
     if found is None:
         raise ValueError(
-            "the host asks for an allocator of memory that memory_infos() does not have: its device type, "
-            f"vendor id, device id, memory type and allocator type are {key}"
+            "the host asks for an allocator with an OrtMemoryInfo that is not of memory_infos(): "
+            f"'{memory_name(api, memory)}'"
         )
     if ep is None:
         made = factory.new_allocator(found, key_values_of(api, options))

@@ -243,7 +243,11 @@ static void test_applications_register_allocators(void) {
   own_info = memory;
   CHECK_FAILS(api()->UnregisterAllocator(env, memory), ORT_INVALID_ARGUMENT, "'Own'");
   CHECK_OK(api()->RegisterAllocator(env, &own));
-  CHECK_FAILS(api()->RegisterAllocator(env, &own), ORT_INVALID_ARGUMENT, "'Own'");
+  CHECK(shared_allocator(memory) == &own);
+  OrtAllocator other = own;
+  CHECK_OK(api()->RegisterAllocator(env, &other)); /* replaces */
+  CHECK(shared_allocator(memory) == &other);
+  CHECK_OK(api()->RegisterAllocator(env, &own));
   CHECK(shared_allocator(memory) == &own);
   OrtValue* value = tensor_from(&own, 2);
   CHECK(own_blocks == 1);

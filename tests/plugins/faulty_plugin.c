@@ -67,6 +67,7 @@ enum Fault {
   TRANSFER_FAILS,
   TRANSFER_IS_NULL,
   NO_CREATE_TRANSFER,
+  NO_IS_STREAM_AWARE,
   NO_TRANSFER_COPY,
   TRANSFER_CUT, /* before an unmapped page */
   /* OrtEp */
@@ -216,6 +217,11 @@ static OrtStatus* ORT_API_CALL create_transfer(OrtEpFactory* factory, OrtDataTra
     *out = memcpy(malloc(sizeof transfer), &transfer, sizeof transfer);
   transfers_alive++;
   return NULL;
+}
+
+static bool ORT_API_CALL is_stream_aware(const OrtEpFactory* factory) {
+  (void)factory;
+  return false;
 }
 
 /* ---- Devices ---- */
@@ -374,6 +380,7 @@ static OrtEpFactory* make_factory(void) {
       .CreateAllocator = IS(NO_CREATE_ALLOCATOR) ? NULL : create_allocator,
       .ReleaseAllocator = release_allocator,
       .CreateDataTransfer = IS(NO_CREATE_TRANSFER) ? NULL : create_transfer,
+      .IsStreamAware = IS(NO_IS_STREAM_AWARE) ? NULL : is_stream_aware,
       .GetHardwareDeviceIncompatibilityDetails = get_incompatibility,
   };
   factories_alive++;
