@@ -38,8 +38,9 @@ struct OrtMemoryInfo {
   OrtMemoryDevice device;
 };
 extern const OrtMemoryInfo memory_info_cpu;                 /* "Cpu", device allocator, OrtMemTypeDefault */
+extern const OrtMemoryInfo memory_info_cpu_arena;           /* the same, of a session that may use an arena */
 OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info); /* gives; NULL: no memory */
-void memory_info_release(OrtMemoryInfo* info);              /* leaves memory_info_cpu alone */
+void memory_info_release(OrtMemoryInfo* info);              /* leaves these two alone */
 bool memory_info_equal(const OrtMemoryInfo* a, const OrtMemoryInfo* b);
 /* Type, memory type, vendor and device id; alignment does not count. */
 bool memory_device_equal(const OrtMemoryDevice* a, const OrtMemoryDevice* b);
