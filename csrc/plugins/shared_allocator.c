@@ -92,7 +92,7 @@ static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* me
     return NULL;
   }
   pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
-  const SharedAllocator* other = made != allocator_cpu() ? find_allocator(env, made) : NULL;
+  const SharedAllocator* other = !allocator_is_cpu(made) ? find_allocator(env, made) : NULL;
   bool is_foreign = other != NULL && (other->owner == NULL || other->owner->factory != factory ||
                                       !memory_device_equal(&other->memory->device, &memory->device));
   pthread_mutex_unlock(&env->mutex);
@@ -108,7 +108,7 @@ static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* me
 
 /* An EP's own arena gives memory to streams or shrinks; it is used as it is. */
 static bool is_plain(const OrtAllocator* allocator) {
-  if (allocator == allocator_cpu()) return true;
+  if (allocator_is_cpu(allocator)) return true;
   bool knows_streams = allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
   return !knows_streams && !(allocator_has(allocator, 25) && allocator->Shrink != NULL);
 }

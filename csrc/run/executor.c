@@ -105,20 +105,24 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
   return status;
 }
 
+static OrtStatus* run_step(Frame* frame, Step* step, bool is_measured) {
+  OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
+  if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
+  if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
+  if (status != NULL) return step_failure(status, step);
+  return check_produced(frame, step);
+}
+
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
   bool is_measured =
       frame_profiler(frame) != NULL || atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
-  Step* end = frame->plan->steps + frame->plan->step_count;
-  for (Step* step = frame->plan->steps; step != end; step++) {
+  Step *first = frame->plan->steps, *end = first + frame->plan->step_count;
+  for (Step* step = first; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
-      return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
-                        step->unit->node->name);
-    OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
-    if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
-    if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
-    if (status != NULL) return step_failure(status, step);
-    TRY(check_produced(frame, step));
+      return status_new(ORT_FAIL, RUN_TERMINATED " Before node '%s'", step->unit->node->name);
+    if (frame->is_skipped == NULL || !frame->is_skipped[step - first])
+      TRY(run_step(frame, step, is_measured));
     for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
   }
   return NULL;
@@ -243,6 +247,11 @@ void frame_clean(Frame* frame, bool has_failed) {
     frame->staged[i] = NULL;
   }
   frame->has_device_values = false;
+  frame->demanded_count = 0;
+  if (frame->is_skipped != NULL) {
+    mem_free(frame->is_skipped);
+    frame->is_skipped = NULL;
+  }
   if (!has_failed && !plan->has_held) return;
   for (size_t i = 0; i < plan->slot_count; i++) {
     if (plan->slots[i].kind == SLOT_INTERMEDIATE) frame_drop(frame, (int32_t)i);
@@ -275,6 +284,7 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
     TRY_DONE(profile_run_start(frame, options, &span));
   TRY_DONE(bind_inputs(frame, input_names, inputs, input_count));
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
+  if (frame->demanded_count != session->plan.demanded_count) TRY_DONE(skip_unneeded(frame));
   frame->context.logger = logger_for(frame, options);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
   status = session->capture != NULL ? graph_capture_run(frame) : run_bound(frame);
@@ -301,7 +311,8 @@ OrtStatus* ORT_API_CALL api_Run(OrtSession* session, const OrtRunOptions* run_op
   }
   REQUIRE_ARG(output_names);
   REQUIRE_ARG(outputs);
-  if (output_names_len == 0) return status_new(ORT_INVALID_ARGUMENT, "Run: no output is asked for");
+  if (output_names_len == 0)
+    return status_new(ORT_INVALID_ARGUMENT, "Run: At least one output should be requested.");
   return session_run(session, run_options, input_names, inputs, input_len, output_names, output_names_len,
                      outputs, NULL);
 }

@@ -176,7 +176,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   const Slot* plan_slot = &frame->plan->slots[slot];
   ONNXTensorElementDataType type = plan_slot->element_type;
   if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
-    return value_new_tensor(allocator_cpu(), type, rank, dims, &frame->values[slot]);
+    return value_new_tensor(frame->session->places[0].allocator, type, rank, dims, &frame->values[slot]);
   size_t count, bytes;
   TRY(tensor_size(type, rank, dims, &count, &bytes));
   OrtValue* value = &frame->own[slot];

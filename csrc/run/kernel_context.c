@@ -49,7 +49,7 @@ static OrtStatus* wrong_shape(const OrtKernelContext* context, size_t index, con
 static OrtAllocator* allocator_for_caller(const Frame* frame, const Slot* slot) {
   uint32_t wanted = slot->output >= 0 ? frame->output_place[slot->output] : 0;
   if (wanted == 0) return NULL;
-  if (slot->place == 0) return allocator_cpu();
+  if (slot->place == 0) return frame->session->places[0].allocator;
   const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;
   const OrtMemoryInfo* made_in = frame->session->places[slot->place].memory;
   if (memory == NULL || !memory_device_equal(&memory->device, &made_in->device)) return NULL;
@@ -165,8 +165,9 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetResource(const OrtKernelContext* co
 
 static OrtStatus* find_allocator(const OrtSession* session, const OrtMemoryInfo* memory, const char* slot,
                                  OrtAllocator** out) {
-  OrtAllocator* allocator =
-      memory_device_is_host(&memory->device) ? allocator_cpu() : env_shared_allocator(session->env, memory);
+  OrtAllocator* allocator = memory_device_is_host(&memory->device)
+                                ? session->places[0].allocator
+                                : env_shared_allocator(session->env, memory);
   if (allocator == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "%s: there is no allocator for memory '%s'", slot, memory->name);
   *out = allocator;

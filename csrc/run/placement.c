@@ -61,7 +61,7 @@ static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, const OrtMe
   OrtStatus* status = create(ep->ep, memory, &made);
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
-  if (made != NULL && made != allocator_cpu()) {
+  if (made != NULL && !allocator_is_cpu(made)) {
     status = guard_allocator(made, ep->name);
     if (status != NULL) {
       ep->factory->ReleaseAllocator(ep->factory, made);
@@ -109,7 +109,7 @@ static OrtStatus* add_place(OrtSession* session, SessionEp* ep, const OrtMemoryI
   Place* place = &session->places[session->place_count];
   *place = (Place){.memory = memory, .ep = ep};
   TRY(find_allocator(session, ep, memory, &place->allocator, &place->owns_allocator));
-  if (place->allocator == NULL || place->allocator == allocator_cpu()) return NULL;
+  if (place->allocator == NULL || allocator_is_cpu(place->allocator)) return NULL;
   ep->place = (int32_t)session->place_count++;
   return find_read_only(session, ep, place);
 }

@@ -175,7 +175,8 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
   OrtValue* target = *out;
   bool is_string = source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
   if (target == NULL) {
-    OrtAllocator* allocator = memory != NULL ? env_shared_allocator(env, memory) : allocator_cpu();
+    OrtAllocator* allocator =
+        memory != NULL ? env_shared_allocator(env, memory) : frame->session->places[0].allocator;
     if (allocator == NULL)
       return status_new(ORT_INVALID_ARGUMENT, "there is no allocator for memory '%s' of output '%s'",
                         memory->name, spec->name);
