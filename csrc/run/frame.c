@@ -31,11 +31,12 @@ static Frame* frame_new(OrtSession* session, Plan* plan) {
   frame->staged = mem_calloc(plan->input_count, sizeof *frame->staged);
   frame->streams = mem_calloc(session->stream_count, sizeof *frame->streams);
   frame->own_streams = mem_calloc(session->stream_count, sizeof *frame->own_streams);
+  frame->peaks = mem_calloc(session->place_count, sizeof *frame->peaks);
   frame->notifications = mem_calloc(plan->notification_count, sizeof *frame->notifications);
   if (frame->values == NULL || frame->own == NULL || frame->own_buffer == NULL ||
       frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL ||
       frame->is_fetched == NULL || frame->staged == NULL || frame->streams == NULL ||
-      frame->own_streams == NULL || frame->notifications == NULL) {
+      frame->own_streams == NULL || frame->peaks == NULL || frame->notifications == NULL) {
     frame_free(frame);
     return NULL;
   }
@@ -61,6 +62,7 @@ void frame_free(Frame* frame) {
   mem_free(frame->own_streams);
   mem_free(frame->notifications);
   mem_free(frame->buffers);
+  mem_free(frame->peaks);
   mem_free(frame->values);
   mem_free(frame->own);
   mem_free(frame->own_buffer);

@@ -396,6 +396,7 @@ struct Frame {
   bool drops_buffers;   /* device buffers were used by a stream of the caller's: not kept */
   FrameBuffer* buffers; /* kept from run to run, those not used in a run are freed */
   size_t buffer_count, buffer_capacity;
+  size_t* peaks; /* a place: the most bytes of buffers that a profile has seen in use */
   uint64_t run;
   Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
   bool is_kept;       /* for a captured graph, which works in its memory: frame_put does nothing */
