@@ -3,6 +3,7 @@
 
 #include "api_slots.h"
 #include "objects/objects.h"
+#include "ort_abi_host.h"
 
 #define CPU              OrtMemoryInfoDeviceType_CPU
 #define GPU              OrtMemoryInfoDeviceType_GPU
@@ -40,6 +41,10 @@ const OrtMemoryInfo memory_info_cpu = {
     (char*)"Cpu", OrtDeviceAllocator, OrtMemTypeDefault, {CPU, PLAIN, 0, 0, 0}};
 const OrtMemoryInfo memory_info_cpu_arena = {
     (char*)"Cpu", OrtArenaAllocator, OrtMemTypeDefault, {CPU, PLAIN, 0, 0, 0}};
+
+ORT_ABI_EXPORT const OrtMemoryInfo* ortabi_host_memory(size_t index) {
+  return index == 0 ? &memory_info_cpu : index == 1 ? &memory_info_cpu_arena : NULL;
+}
 
 OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info) {
   OrtMemoryInfo* copy = mem_alloc(sizeof *copy);

@@ -105,25 +105,28 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
   return status;
 }
 
-static OrtStatus* run_step(Frame* frame, Step* step, bool is_measured) {
-  OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
-  if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
-  if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
-  if (status != NULL) return step_failure(status, step);
-  return check_produced(frame, step);
+static void drop_last_used(Frame* frame, const Step* step) {
+  for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
 }
 
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
   bool is_measured =
       frame_profiler(frame) != NULL || atomic_load_explicit(&frame->session->is_timing, memory_order_relaxed);
-  Step *first = frame->plan->steps, *end = first + frame->plan->step_count;
-  for (Step* step = first; step != end; step++) {
+  Step* end = frame->plan->steps + frame->plan->step_count;
+  for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
       return status_new(ORT_FAIL, RUN_TERMINATED " Before node '%s'", step->unit->node->name);
-    if (frame->is_skipped == NULL || !frame->is_skipped[step - first])
-      TRY(run_step(frame, step, is_measured));
-    for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
+    if (frame->is_skipped != NULL && frame->is_skipped[step - frame->plan->steps]) {
+      drop_last_used(frame, step);
+      continue;
+    }
+    OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
+    if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
+    if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
+    if (status != NULL) return step_failure(status, step);
+    TRY(check_produced(frame, step));
+    drop_last_used(frame, step);
   }
   return NULL;
 }

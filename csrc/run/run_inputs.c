@@ -96,10 +96,9 @@ static OrtStatus* wrong_dimensions(const char* kind, const char* name,
   strbuf_append(&what, "Got invalid dimensions for %s: %s for the following indices", kind, name);
   for (size_t i = 0; i < tensor->rank; i++) {
     if (tensor->dims[i] >= 0 && tensor->dims[i] != value->dims[i])
-      strbuf_append(&what, "\n index: %zu Got: %lld Expected: %lld", i, (long long)value->dims[i],
+      strbuf_append(&what, " index: %zu Got: %lld Expected: %lld", i, (long long)value->dims[i],
                     (long long)tensor->dims[i]);
   }
-  strbuf_append(&what, "\n");
   return wrong_value(&what, tensor, value);
 }
 

@@ -37,10 +37,8 @@ static const DimensionOverride* find_by_denotation(const OrtSessionOptions* opti
   return NULL;
 }
 
-/* Overrides by denotation count for inputs, and for what has the same free dimension. Those by name have been
- * made. */
-static OrtStatus* fix_input(const OrtGraph* graph, const OrtSessionOptions* options,
-                            const OrtValueInfo* input) {
+/* Overrides by denotation count for inputs only. Those by name have been made. */
+static OrtStatus* fix_input(const OrtSessionOptions* options, const OrtValueInfo* input) {
   OrtTensorTypeAndShapeInfo* tensor = input->type != NULL ? input->type->tensor : NULL;
   for (size_t k = 0; tensor != NULL && tensor->denotations != NULL && k < tensor->rank; k++) {
     const DimensionOverride* wanted = find_by_denotation(options, tensor->denotations[k]);
@@ -50,9 +48,7 @@ static OrtStatus* fix_input(const OrtGraph* graph, const OrtSessionOptions* opti
                         "dimension %zu of input '%s' is %lld; the free dimension override for the denotation "
                         "'%s' says %lld",
                         k, input->name, (long long)tensor->dims[k], wanted->name, (long long)wanted->value);
-    char* name = tensor->symbols != NULL ? tensor->symbols[k] : (char*)"";
-    if (name[0] != '\0') fix_dimensions(graph, &(DimensionOverride){.name = name, .value = wanted->value});
-    tensor->dims[k] = wanted->value;
+    fix_dimension(tensor, k, wanted->value);
   }
   return NULL;
 }
@@ -72,7 +68,7 @@ OrtStatus* session_adapt_model(OrtSession* session) {
     if (!options->overrides[i].is_denotation) fix_dimensions(session->model->graph, &options->overrides[i]);
   }
   const OrtGraph* graph = session->model->graph;
-  for (size_t i = 0; i < graph->input_count; i++) TRY(fix_input(graph, options, graph->inputs[i]));
+  for (size_t i = 0; i < graph->input_count; i++) TRY(fix_input(options, graph->inputs[i]));
   for (size_t i = 0; i < options->initializer_count; i++)
     TRY(check_replaced(session->model, options->initializer_names[i]));
   return NULL;

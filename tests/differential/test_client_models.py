@@ -58,9 +58,7 @@ def result(client: Client, session: Any) -> list[float]:
 
 @pytest.mark.parametrize("as_file", [True, False])
 @pytest.mark.parametrize("has_data", [True, False])
-def test_a_replaced_file_is_not_opened(
-    client: Client, tmp_path: Path, as_file: bool, has_data: bool
-) -> None:
+def test_a_replaced_file_is_not_opened(client: Client, tmp_path: Path, as_file: bool, has_data: bool) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(add(external()), path)
     if has_data:

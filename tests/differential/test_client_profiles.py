@@ -28,7 +28,9 @@ def profile(client: Client, folder: Path, has_arena: bool) -> list[dict[str, Any
     client.check(client.api.SetSessionGraphOptimizationLevel(options, 0))
     client.check((client.api.EnableCpuMemArena if has_arena else client.api.DisableCpuMemArena)(options))
     client.check(client.api.EnableProfiling(options, str(folder / "profile").encode()))
-    session = client.session(model(nodes, [floats("x", ["n", 3])], [floats("y", ["n", 3])], [weight]), options)
+    session = client.session(
+        model(nodes, [floats("x", ["n", 3])], [floats("y", ["n", 3])], [weight]), options
+    )
     for _ in range(2):
         client.run(session, {"x": np.ones((200, 3), np.float32)}, ["y"])
     path = client.get("SessionEndProfiling", "char*", session, client.allocator)

@@ -96,9 +96,7 @@ def run_async(client: Client, session: Any, feed: Feed) -> None:
 
     outputs = client.ffi.new("OrtValue*[]", 1)
     where = (session, client.ffi.NULL, client.texts([feed[0]]), client.values([feed[1]]), 1)
-    client.check(
-        client.api.RunAsync(*where, client.texts(["y"]), 1, outputs, finished, client.ffi.NULL)
-    )
+    client.check(client.api.RunAsync(*where, client.texts(["y"]), 1, outputs, finished, client.ffi.NULL))
     done.wait()
     client.check(statuses[0])
     client.api.ReleaseValue(outputs[0])

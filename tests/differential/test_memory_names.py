@@ -105,9 +105,7 @@ def test_other_names_are_refused(client: Client, name: str) -> None:
 @pytest.mark.parametrize("name", ["Cpu", "Mine", "WebGPU_Buffer"])
 @pytest.mark.parametrize("device", [0, 1, 2, 3])
 @pytest.mark.parametrize("memory", [0, 5])
-def test_v2_takes_names_as_they_are(
-    ours: Client, stock: Client, name: str, device: int, memory: int
-) -> None:
+def test_v2_takes_names_as_they_are(ours: Client, stock: Client, name: str, device: int, memory: int) -> None:
     for vendor, number, alignment, allocator in [(0, 0, 0, DEVICE), (0x10DE, 3, 64, ARENA)]:
         arguments = (name.encode(), device, vendor, number, memory, alignment, allocator)
         expected = described(stock, made(stock, *arguments, slot="CreateMemoryInfo_V2"))
