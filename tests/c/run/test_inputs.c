@@ -279,10 +279,10 @@ static void test_terminate_stops_before_the_next_node(void) {
   CHECK_OK(api()->CreateRunOptions(&run_options));
   control->on_compute = terminate;
   CHECK_FAILS(api()->Run(session, run_options, &input, values, 1, &output, 1, &y), ORT_FAIL,
-              "before node 'mul'");
+              "Before node 'mul'");
   control->on_compute = NULL;
   CHECK_FAILS(api()->Run(session, run_options, &input, values, 1, &output, 1, &y), ORT_FAIL,
-              "before node 'add'");
+              "Before node 'add'");
   CHECK_OK(api()->RunOptionsUnsetTerminate(run_options));
   CHECK_OK(api()->Run(session, run_options, &input, values, 1, &output, 1, &y));
   CHECK(floats(y)[5] == 30);
