@@ -21,6 +21,7 @@ KINDS = {
     AttributeProto.TENSOR: "TENSOR",
 }
 ALIASES = {"ai.onnx": ""}
+NO_VERSION = 2**63 - 1  # what the ABI says for none
 
 
 def onnx_domain(domain: str) -> str:
@@ -44,7 +45,7 @@ def properties(model: onnx.ModelProto) -> dict[str, Any]:
             "Domain": model.domain,
             "Description": model.doc_string,
             "GraphDescription": model.graph.doc_string,
-            "Version": model.model_version,
+            "Version": model.model_version if model.HasField("model_version") else NO_VERSION,
             "custom": {entry.key: entry.value for entry in model.metadata_props},
         },
     }
