@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, Handle, api, c_strings, check, encode, ffi, lib
-from ort_abi.value import cpu_memory, default_memory, flat_types, owned, to_array
+from ort_abi.value import cpu_memory, flat_types, host_memories, owned, to_array
 
 __all__ = ["Runner"]
 
@@ -56,7 +56,7 @@ class Runner:
         self._fits = len(inputs) <= _MOST and len(outputs) <= _MOST
         self.names = ffi.new(
             "BridgeSessionNames*",
-            (api, cpu_memory, default_memory, len(inputs), len(outputs), in_names, out_names),
+            (api, cpu_memory, *host_memories, len(inputs), len(outputs), in_names, out_names),
         )
 
     def run(self, session: Handle, feed: Mapping[str, Any]) -> list[Any] | None:

@@ -89,7 +89,10 @@ class SessionOptions:
     log_verbosity_level = _Setting("SetSessionLogVerbosityLevel", 0, int, "Detail of verbose messages.")
     logid = _Setting("SetSessionLogId", "", str, "Name of the session in log messages.")
     optimized_model_filepath = _Setting(
-        "SetOptimizedModelFilePath", "", os.fspath, "Where to write the graph."
+        "SetOptimizedModelFilePath",
+        "",
+        os.fspath,
+        'Where to write the graph; "" for nowhere. Others raise NotImplemented: this host writes none.',
     )
     enable_mem_pattern = _Setting("{}MemPattern", True, bool, "Plan memory ahead.")
     enable_cpu_mem_arena = _Setting("{}CpuMemArena", True, bool, "Use an arena on the CPU.")

@@ -36,7 +36,7 @@ from ort_abi.io_binding import IOBinding
 from ort_abi.kernels import KernelDef, read_kernels
 from ort_abi.options import Provider, RunOptions, SessionOptions
 from ort_abi.prepacked import PrepackedWeightsContainer
-from ort_abi.value import OrtValue, owned, tensor_over, to_array, type_text
+from ort_abi.value import OrtValue, dtype_of, owned, tensor_over, to_array, type_text
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
@@ -45,6 +45,15 @@ _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 _LAST_PROVIDER = "session.ort_abi_last_ep"
 _MODEL_PATH = "session.ort_abi_model_path"
 _MAX_KEPT_NAMES = 64
+_STOCK_PROVIDERS = frozenset(
+    f"{name}ExecutionProvider"
+    for name in [
+        *("ACL", "ArmNN", "Azure", "CANN", "CUDA", "CoreML", "Dml", "Dnnl", "Js", "MIGraphX", "Nnapi"),
+        *("NvTensorRTRTX", "OpenVINO", "QNN", "ROCM", "Rknpu", "SNPE", "Tensorrt", "VSINPU", "VitisAI"),
+        *("WebGpu", "WebNN", "Xnnpack"),
+    ]
+)
+"""Providers of some build of stock onnxruntime: programs name them where a host may lack them."""
 _IGNORED = {
     "enable_fallback",
     "read_config_from_model",
@@ -105,14 +114,17 @@ class InferenceSession:
         shapes first, unless `session.ort_abi_shape_inference` is "0". With a
         `prepacked_weights_container` the session shares packed weights with the container's other sessions.
 
-        Raises TypeError and ValueError for wrong arguments, and an `errors.OrtError` that names what the host
-        could not do: read the model, load it, find a provider for a node.
+        Providers that builds of stock onnxruntime have and this host lacks are passed over with a warning, as
+        in stock, and so is one that is named twice. Raises TypeError and ValueError for wrong arguments, and
+        an `errors.OrtError` that names what the host could not do: read the model, load it, find a provider
+        for a node.
         """
         unknown = kwargs.keys() - _IGNORED
         if unknown:
             raise TypeError(f"InferenceSession has no argument {', '.join(sorted(unknown))}")
         if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
             raise TypeError(f"a model is a path or bytes, not {type(path_or_bytes).__name__}")
+        self._model, self._fallback = path_or_bytes, fallback
         self._container = prepacked_weights_container
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._providers = list(_chosen_providers(self._options, providers, provider_options))
@@ -234,9 +246,9 @@ class InferenceSession:
     ) -> list[Any]:
         """Runs the model once (`Run`, API 1). Returns one array a name, or one an output of the model.
 
-        Inputs are NumPy arrays (used without a copy if C-contiguous) or `OrtValue`s. Raises ValueError for
-        missing inputs, TypeError for what is no array, `errors.InvalidArgument` for wrong names, types and
-        shapes.
+        Inputs are NumPy arrays (used without a copy if C-contiguous), `OrtValue`s, or lists, of which arrays
+        of the model's type are made. Raises ValueError for missing inputs and lists that make no such array,
+        TypeError for what is no array, `errors.InvalidArgument` for wrong names, types and shapes.
         """
         session = self._session()
         if run_options is None:
@@ -271,7 +283,8 @@ class InferenceSession:
         made: list[CData] = []
         alive: list[object] = []
         try:
-            inputs = ffi.new("const OrtValue*[]", [_input(*item, made, alive) for item in input_feed.items()])
+            items = [(name, self._array_of(name, data)) for name, data in input_feed.items()]
+            inputs = ffi.new("const OrtValue*[]", [_input(*item, made, alive) for item in items])
             if len(inputs) != names.num_inputs:
                 raise RuntimeError("the input feed has changed during the call")
             check(
@@ -293,6 +306,22 @@ class InferenceSession:
             None if pointer == NULL else owned(pointer, session)
             for pointer in ffi.unpack(outputs, names.num_outputs)
         ]
+
+    def _array_of(self, name: str, data: Any) -> Any:
+        """A list as an array of the type that the model's input has; anything else as it is."""
+        if not isinstance(data, list):
+            return data
+        kinds = {arg.name: arg.type for arg in (*self._inputs, *self.get_overridable_initializers())}
+        kind = kinds.get(name, "no input")
+        if not kind.startswith("tensor("):
+            raise TypeError(f"input {name!r} is {kind}: no list can be one")
+        try:
+            array = np.array(data, dtype_of(kind))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"input {name!r}: the list makes no {kind}: {error}") from error
+        if array.dtype == object and any(isinstance(element, (list, tuple)) for element in array.flat):
+            raise ValueError(f"input {name!r}: the list makes no {kind}: its parts have different lengths")
+        return array
 
     def _runner(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Runner:
         """What runs with these names have in common, kept for the next one."""
@@ -367,6 +396,26 @@ class InferenceSession:
     def get_providers(self) -> list[str]:
         """Names of the execution providers that were offered the nodes, in this order."""
         return [provider.name for provider in self._providers]
+
+    def set_providers(
+        self,
+        providers: Sequence[str | tuple[str, Mapping[Any, Any]]] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+    ) -> None:
+        """Makes the session anew, on other providers. What was made with it before stays with the old one.
+
+        Arguments and errors are those of the constructor; after an error the session is what it was.
+        """
+        self._session()
+        before = self._providers
+        self._providers = list(_chosen_providers(self._options, providers, provider_options))
+        try:
+            handle = self._load(self._model, self._fallback)
+        except BaseException:
+            self._providers = before
+            raise
+        env.track_session(self, handle)
+        self._handle = handle
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of each execution provider."""
@@ -509,15 +558,32 @@ def _chosen_providers(
         raise ValueError(f"{len(providers)} providers and {len(provider_options)} provider_options")
     chosen = SessionOptions()
     for index, item in enumerate(providers):
-        name, pairs = item if isinstance(item, tuple) else (item, {})
+        name, pairs = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
         if provider_options is not None:
             if isinstance(item, tuple):
                 raise ValueError("with provider_options, providers must hold names only")
             pairs = provider_options[index]
         if not isinstance(name, str) or not isinstance(pairs, Mapping):
             raise ValueError(f"a provider is a name or a (name, options) pair, not {item!r}")
-        chosen.add_provider(name, pairs)
+        if _is_to_be_added(chosen, name):
+            chosen.add_provider(name, pairs)
     return chosen.providers
+
+
+def _is_to_be_added(options: SessionOptions, name: str) -> bool:
+    """False, after a warning: the session does without it."""
+    available = env.get_available_providers()
+    if name in _STOCK_PROVIDERS and name not in available:
+        warnings.warn(
+            f"Specified provider '{name}' is not in available provider names, the session does without it. "
+            f"Available providers: '{', '.join(available)}'",
+            stacklevel=4,
+        )
+        return False
+    if any(provider.name == name for provider in options.providers):
+        warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
+        return False
+    return True
 
 
 def _cpu_provider() -> Provider:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ort_abi import dtypes, env, errors
-from ort_abi._lib import NULL, CData, Handle, api, check, create, default_allocator, ffi
+from ort_abi._lib import NULL, CData, Handle, api, check, create, default_allocator, ffi, lib
 from ort_abi._tensor import array_at, fill_strings, read_strings
 from ort_abi.device import OrtDevice, OrtDeviceMemoryType, OrtMemoryInfo, OrtMemoryInfoDeviceType
 from ort_abi.graph import MapType, OptionalType, SequenceType, TensorType, ValueType, read_type
@@ -24,13 +24,8 @@ _cpu_memory_handle = create("OrtMemoryInfo", api.ReleaseMemoryInfo, api.CreateCp
 cpu_memory: CData = _cpu_memory_handle.pointer
 
 
-def _default_allocator_memory() -> CData:
-    out = ffi.new("const OrtMemoryInfo**")
-    check(api.AllocatorGetInfo(default_allocator, out))
-    return out[0]
-
-
-default_memory: CData = _default_allocator_memory()
+host_memories: tuple[CData, CData] = (lib.ortabi_host_memory(0), lib.ortabi_host_memory(1))
+"""Of values in the host's own memory, which need nobody else."""
 
 # Slots that every run calls: reading one from the table makes an object.
 _create_over: CData = api.CreateTensorWithDataAsOrtValue
@@ -142,7 +137,7 @@ def owned(pointer: CData, session: Handle) -> Handle:
     """
     out = ffi.new("const OrtMemoryInfo**")
     status = _memory_info(pointer, out)
-    if status == NULL and out[0] == default_memory:
+    if status == NULL and out[0] in host_memories:
         return Handle(pointer, _release)
     api.ReleaseStatus(status)
     return Handle(pointer, _release, session)
@@ -195,7 +190,7 @@ def _memory_of(pointer: CData) -> CData:
 
 def _in_host_memory(pointer: CData) -> bool:
     memory = _memory_of(pointer)
-    if memory == default_memory:
+    if memory in host_memories:
         return True
     kind = ffi.new("OrtMemoryInfoDeviceType*")
     api.MemoryInfoGetDeviceType(memory, kind)

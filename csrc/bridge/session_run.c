@@ -19,8 +19,8 @@ static OrtStatus* make_inputs(const BridgeSessionNames* names, const void* const
   return NULL;
 }
 
-/* True, and all about it in out, for a tensor with elements in output_memory. A status is swallowed: Python
- * asks again, and says what is wrong. */
+/* True, and all about it in out, for a tensor with elements in output_memory or arena_memory. A status is
+ * swallowed: Python asks again, and says what is wrong. */
 static bool describe(const BridgeSessionNames* names, OrtValue* value, int64_t* out) {
   const OrtApi* api = names->api;
   const OrtMemoryInfo* memory = NULL;
@@ -32,7 +32,7 @@ static bool describe(const BridgeSessionNames* names, OrtValue* value, int64_t* 
   if (!status && (rank > BRIDGE_SESSION_MAX_RANK || type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING))
     return false;
   if (!status) status = api->GetTensorMemoryInfo(value, &memory);
-  if (!status && memory != names->output_memory) return false;
+  if (!status && memory != names->output_memory && memory != names->arena_memory) return false;
   if (!status) status = api->GetTensorSizeInBytes(value, &bytes);
   if (!status) status = api->GetTensorMutableData(value, &data);
   if (status) api->ReleaseStatus(status);

@@ -20,7 +20,8 @@ typedef enum BridgeSessionLimit {
 typedef struct BridgeSessionNames {
   const OrtApi* api;
   const OrtMemoryInfo* input_memory;  /* of the arrays that come in */
-  const OrtMemoryInfo* output_memory; /* of outputs that need nobody else's memory */
+  const OrtMemoryInfo* output_memory; /* of outputs that need nobody else's memory: this, */
+  const OrtMemoryInfo* arena_memory;  /* or this */
   size_t num_inputs;
   size_t num_outputs;
   const char* const* inputs;

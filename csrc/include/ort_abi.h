@@ -2006,6 +2006,9 @@ struct OrtApiBase {
 
 /* By the host. */
 ORT_ABI_EXPORT const OrtApiBase* ORT_API_CALL OrtGetApiBase(void);
+/* Adds the built-in CPU provider to the session's. `use_arena` changes nothing: see EnableCpuMemArena. */
+ORT_ABI_EXPORT OrtStatus* ORT_API_CALL OrtSessionOptionsAppendExecutionProvider_CPU(
+      ABI_INOUT OrtSessionOptions* options, ABI_IN int use_arena) ABI_SINCE(1);
 
 /* By a plugin library. */
 ORT_ABI_EXPORT OrtStatus* ORT_API_CALL CreateEpFactories(ABI_IN const char* registered_name,

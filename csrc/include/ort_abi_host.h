@@ -24,6 +24,12 @@ ORT_ABI_EXPORT int64_t ortabi_allocation_count(void);
 ORT_ABI_EXPORT OrtStatus* ortabi_inject_hardware_device(OrtEnv* env, OrtHardwareDeviceType type, uint32_t vendor_id,
       uint32_t device_id, const char* vendor, const OrtKeyValuePairs* metadata);
 
+/* ---- Memory ---- */
+
+/* The infos of the host's own memory, which no environment, session or EP owns: of GetAllocatorWithDefaultOptions
+ * (0), and as sessions show it that may use an arena (1); NULL past the last. borrows: they stay for ever. */
+ORT_ABI_EXPORT const OrtMemoryInfo* ortabi_host_memory(size_t index);
+
 /* ---- Models without a session ---- */
 
 /* Reads a model so that its graph can be looked at with the Graph_*, Node_*, ValueInfo_* and OpAttr_* slots.

@@ -145,6 +145,10 @@ typedef struct ModelSource {
   size_t size;
   const char* folder;
   bool copy_data; /* copies `data` instead of borrowing it */
+  /* Initializers of the main graph that get other values, which are copied; their own are not looked at. */
+  const char* const* replaced;
+  const OrtValue* const* replacements;
+  size_t replaced_count;
 } ModelSource;
 /* gives (caller releases with model_release). The graph is faithful to the file: Constant nodes are nodes.
  * Errors: ORT_NO_SUCHFILE, ORT_INVALID_PROTOBUF, ORT_INVALID_GRAPH (names node, value and what is wrong). */

@@ -103,12 +103,14 @@ static OrtStatus* read_initializers(Reader* reader, const WireField* field, OrtG
   WireField part;
   for (size_t i = 0; wire_next(&wire, &part);) {
     TensorResult tensor = {0};
-    if (part.tag == WIRE_TAG(GRAPH_INITIALIZER, WIRE_BYTES))
-      TRY(read_tensor(reader, &part, "initializer", &tensor));
-    else if (part.tag == WIRE_TAG(GRAPH_SPARSE_INITIALIZER, WIRE_BYTES))
+    if (part.tag == WIRE_TAG(GRAPH_INITIALIZER, WIRE_BYTES)) {
+      TRY(read_initializer(reader, &part, graph, &tensor));
+    } else if (part.tag == WIRE_TAG(GRAPH_SPARSE_INITIALIZER, WIRE_BYTES)) {
       TRY(read_sparse_tensor(reader, &part, "initializer", &tensor));
-    else
+      TRY(replace_tensor(reader, graph, &tensor));
+    } else {
       continue;
+    }
     TRY(set_initializer(reader, graph, &tensor, &graph->initializers[i]));
     i++;
   }

@@ -162,7 +162,7 @@ static OrtStatus* read_model(Reader* reader, const void* data, size_t size) {
     graph = part;
     graph_count++;
   }
-  TRY(check_wire(&wire, "model", model->path));
+  TRY(check_wire(&wire, "message", "ModelProto"));
   if (graph_count != 1)
     return status_new(ORT_INVALID_PROTOBUF, "no ONNX model: it has %zu graphs", graph_count);
   if (opset_count > MAX_OPSET_IMPORTS)
@@ -189,8 +189,7 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
   OrtStatus* status = NULL;
   if (source->path != NULL) {
     path = realpath(source->path, NULL);
-    if (path == NULL)
-      return status_new(ORT_NO_SUCHFILE, "cannot open model '%s': %s", source->path, strerror(errno));
+    if (path == NULL) return status_new(ORT_NO_SUCHFILE, "File doesn't exist (%s)", strerror(errno));
     /* A link to a model: the names of its external data are looked up beside the link. */
     char* beside = str_folder(source->path);
     if (beside == NULL) status = status_no_memory();
@@ -228,14 +227,42 @@ static OrtStatus* open_bytes(Reader* reader, const ModelSource* source, const vo
   return NULL;
 }
 
+/* True for what stock ORT calls its own format: a flatbuffer, whose first number is where its table begins.
+ */
+static bool is_ort_format(const uint8_t* data, size_t size) {
+  uint32_t table = 0;
+  if (size < 8 || memcmp(data + 4, "ORTM", 4) != 0) return false;
+  memcpy(&table, data, sizeof table);
+  return table >= 8 && table < size;
+}
+
+/* takes `cause`, gives it with stock ORT's words in front, which clients look for. `data`: NULL if there is
+ * none. */
+static OrtStatus* load_failure(OrtStatus* cause, const ModelSource* source, const void* data, size_t size) {
+  const char* path = source->path != NULL ? source->path : source->data_path;
+  if (data != NULL && is_ort_format(data, size)) {
+    status_release(cause);
+    cause =
+        status_new(ORT_FAIL,
+                   "it is in ORT format (as .ort files are), which this host does not read: load the ONNX "
+                   "model that it was made from");
+  }
+  bool is_protobuf = status_code(cause) == ORT_INVALID_PROTOBUF;
+  if (path != NULL)
+    return status_wrap(cause, "Load model from %s failed%s", path,
+                       is_protobuf ? ":Protobuf parsing failed" : "");
+  return status_wrap(cause, "Failed to load model%s", is_protobuf ? " because protobuf parsing failed" : "");
+}
+
 OrtStatus* model_read(const ModelSource* source, OrtModel** out) {
   OrtModel* model = mem_calloc(1, sizeof *model);
   if (model == NULL) return status_no_memory();
-  Reader reader = {.model = model};
+  Reader reader = {.model = model, .source = source};
   OrtStatus* status = NULL;
   OrtModelMetadata* metadata = &model->metadata;
   metadata->producer_name = metadata->producer_version = metadata->graph_name = (char*)"";
   metadata->domain = metadata->description = metadata->graph_description = (char*)"";
+  metadata->model_version = INT64_MAX; /* stock ORT's word for none */
   metadata->custom = key_values_new();
   const void* data = NULL;
   size_t size = 0;
@@ -246,8 +273,8 @@ OrtStatus* model_read(const ModelSource* source, OrtModel** out) {
   TRY_DONE(resolve_paths(&reader, source));
   TRY_DONE(open_bytes(&reader, source, &data, &size));
   status = read_model(&reader, data, size);
-  if (status != NULL && source->path != NULL) status = status_wrap(status, "model '%s'", source->path);
 done:
+  if (status != NULL) status = load_failure(status, source, data, size);
   scopes_release(&reader);
   name_map_release(&reader.functions);
   mem_free(reader.folder);

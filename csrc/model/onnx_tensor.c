@@ -332,13 +332,78 @@ static OrtStatus* read_data(Reader* reader, const TensorHead* head, TensorResult
   return tensor_over(head, head->raw, &out->value);
 }
 
-OrtStatus* read_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out) {
-  TensorHead head = {.field = field, .what = what};
+/* ---- Replaced ones ---- */
+
+/* What the client gives for an initializer; NULL: nothing. borrows. */
+static const OrtValue* find_replacement(const Reader* reader, const OrtGraph* graph, const char* name) {
+  const ModelSource* source = reader->source;
+  for (size_t i = 0; graph->parent_node == NULL && i < source->replaced_count; i++) {
+    if (strcmp(source->replaced[i], name) == 0) return source->replacements[i];
+  }
+  return NULL;
+}
+
+static OrtStatus* wrong_replacement(const TensorHead* head, const OrtValue* given) {
+  StrBuf has = {0};
+  strbuf_append(&has, "%s[", element_type_name(head->type));
+  for (size_t i = 0; i < head->rank; i++)
+    strbuf_append(&has, "%s%lld", i == 0 ? "" : ",", (long long)head->dims[i]);
+  strbuf_append(&has, "]");
+  char* text = value_type_text(given);
+  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "initializer '%s' is %s, its replacement is %s",
+                                 head->name, has.failed ? "?" : has.text, text != NULL ? text : "?");
+  strbuf_release(&has);
+  mem_free(text);
+  return status;
+}
+
+/* gives a copy on the CPU. */
+static OrtStatus* copy_replacement(const TensorHead* head, const OrtValue* given, OrtValue** out) {
+  if (given->kind != ONNX_TYPE_TENSOR || given->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING ||
+      !memory_device_is_host(&given->memory->device))
+    return status_new(ORT_NOT_IMPLEMENTED,
+                      "initializer '%s': only numeric tensors in host memory can replace one", head->name);
+  if (given->element_type != head->type || given->rank != head->rank ||
+      memcmp(given->dims, head->dims, head->rank * sizeof *head->dims) != 0)
+    return wrong_replacement(head, given);
+  TRY(value_new_tensor(allocator_cpu(), given->element_type, given->rank, given->dims, out));
+  if (given->size_bytes != 0) memcpy((*out)->data, given->data, given->size_bytes);
+  return NULL;
+}
+
+/* ---- Whole tensors ---- */
+
+/* `graph`: whose initializer it is; NULL: none's. */
+static OrtStatus* read_whole(Reader* reader, TensorHead* head, const OrtGraph* graph, TensorResult* out) {
   TensorResult result = {0};
-  TRY(read_head(reader, &head));
-  TRY(read_data(reader, &head, &result));
+  TRY(read_head(reader, head));
+  const OrtValue* given = graph != NULL ? find_replacement(reader, graph, head->name) : NULL;
+  TRY(given != NULL ? copy_replacement(head, given, &result.value) : read_data(reader, head, &result));
   TRY(model_own_value(reader->model, result.value));
-  result.name = head.name;
+  result.name = head->name;
   *out = result;
   return NULL;
+}
+
+OrtStatus* replace_tensor(Reader* reader, const OrtGraph* graph, TensorResult* tensor) {
+  const OrtValue* given = find_replacement(reader, graph, tensor->name);
+  if (given == NULL) return NULL;
+  const OrtValue* old = tensor->value;
+  TensorHead head = {.name = tensor->name, .type = old->element_type, .dims = old->dims, .rank = old->rank};
+  OrtValue* copy = NULL;
+  TRY(copy_replacement(&head, given, &copy));
+  TRY(model_own_value(reader->model, copy));
+  tensor->value = copy;
+  return NULL;
+}
+
+OrtStatus* read_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out) {
+  TensorHead head = {.field = field, .what = what};
+  return read_whole(reader, &head, NULL, out);
+}
+
+OrtStatus* read_initializer(Reader* reader, const WireField* field, const OrtGraph* graph,
+                            TensorResult* out) {
+  TensorHead head = {.field = field, .what = "initializer"};
+  return read_whole(reader, &head, graph, out);
 }

@@ -72,6 +72,7 @@ struct FunctionScope {
 
 typedef struct Reader {
   OrtModel* model;
+  const ModelSource* source;
   char* folder;      /* real path of the folder for external data; NULL when there is none */
   char* real_folder; /* folder of the model's real file: another one where the model is a link; else NULL */
   NameMap functions; /* function_key() -> Function: the model's own functions */
@@ -125,8 +126,12 @@ typedef struct TensorResult {
 } TensorResult;
 /* Reads a TensorProto. `what` says in messages what it is: "initializer", "tensor". */
 OrtStatus* read_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out);
+/* The same for an initializer of `graph`, which the client may have replaced. */
+OrtStatus* read_initializer(Reader* reader, const WireField* field, const OrtGraph* graph, TensorResult* out);
 /* Reads a SparseTensorProto as a dense tensor; its name is that of its values. */
 OrtStatus* read_sparse_tensor(Reader* reader, const WireField* field, const char* what, TensorResult* out);
+/* Puts the client's value in place of a sparse initializer of `graph`, if it gives one. */
+OrtStatus* replace_tensor(Reader* reader, const OrtGraph* graph, TensorResult* tensor);
 /* takes `value`: the model releases it; on failure it is released at once. */
 OrtStatus* model_own_value(OrtModel* model, OrtValue* value);
 

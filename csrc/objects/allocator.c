@@ -19,6 +19,11 @@ static const OrtMemoryInfo* ORT_API_CALL cpu_info(const OrtAllocator* this_) {
   return &memory_info_cpu;
 }
 
+static const OrtMemoryInfo* ORT_API_CALL arena_info(const OrtAllocator* this_) {
+  (void)this_;
+  return &memory_info_cpu_arena;
+}
+
 /* gives an empty set: malloc keeps no statistics. */
 static OrtStatus* ORT_API_CALL cpu_get_stats(const OrtAllocator* this_, OrtKeyValuePairs** out) {
   (void)this_;
@@ -40,8 +45,21 @@ static OrtStatus* ORT_API_CALL cpu_shrink(OrtAllocator* this_) {
 static OrtAllocator cpu_allocator = {ORT_API_VERSION, cpu_alloc,           cpu_free,  cpu_info, cpu_alloc,
                                      cpu_get_stats,   cpu_alloc_on_stream, cpu_shrink};
 
+/* The C library's malloc is an arena: sessions say so where the client has not forbidden one. */
+static OrtAllocator cpu_arena_allocator = {ORT_API_VERSION,     cpu_alloc, cpu_free,
+                                           arena_info,          cpu_alloc, cpu_get_stats,
+                                           cpu_alloc_on_stream, cpu_shrink};
+
 OrtAllocator* allocator_cpu(void) {
   return &cpu_allocator;
+}
+
+OrtAllocator* allocator_cpu_arena(void) {
+  return &cpu_arena_allocator;
+}
+
+bool allocator_is_cpu(const OrtAllocator* allocator) {
+  return allocator == &cpu_allocator || allocator == &cpu_arena_allocator;
 }
 
 bool allocator_has(const OrtAllocator* allocator, uint32_t since) {
@@ -74,7 +92,7 @@ void allocator_set_keeper(const AllocatorKeeper* installed) {
 }
 
 void* allocator_hold(OrtAllocator* allocator) {
-  const AllocatorKeeper* installed = allocator != &cpu_allocator ? atomic_load(&keeper) : NULL;
+  const AllocatorKeeper* installed = !allocator_is_cpu(allocator) ? atomic_load(&keeper) : NULL;
   return installed != NULL ? installed->hold(allocator) : NULL;
 }
 
@@ -132,7 +150,7 @@ OrtAllocator* allocator_owner(OrtAllocator* allocator) {
 }
 
 OrtStatus* allocator_lend(OrtAllocator* allocator, OrtAllocator** out) {
-  if (allocator == &cpu_allocator) {
+  if (allocator_is_cpu(allocator)) {
     *out = allocator; /* outlives everything */
     return NULL;
   }
@@ -157,11 +175,11 @@ void ORT_API_CALL api_ReleaseAllocator(OrtAllocator* input) {
 /* ---- Calls to anybody's ---- */
 
 void* allocator_alloc(OrtAllocator* allocator, size_t size) {
-  return allocator == &cpu_allocator ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
+  return allocator_is_cpu(allocator) ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
 }
 
 void allocator_free(OrtAllocator* allocator, void* block) {
-  if (allocator == &cpu_allocator)
+  if (allocator_is_cpu(allocator))
     mem_free_aligned(block);
   else
     allocator->Free(allocator, block);

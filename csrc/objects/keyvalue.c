@@ -4,6 +4,9 @@
 #include "api_slots.h"
 #include "objects/objects.h"
 
+#define MAX_CONFIG_KEY   1024
+#define MAX_CONFIG_VALUE (1 << 20)
+
 OrtKeyValuePairs* key_values_new(void) {
   return mem_calloc(1, sizeof(OrtKeyValuePairs));
 }
@@ -76,6 +79,15 @@ OrtKeyValuePairs* key_values_copy(const OrtKeyValuePairs* pairs) {
     }
   }
   return copy;
+}
+
+OrtStatus* config_entry_set(OrtKeyValuePairs* config, const char* key, const char* value, const char* slot) {
+  size_t key_length = strlen(key), value_length = strlen(value);
+  if (key_length == 0 || key_length > MAX_CONFIG_KEY || value_length > MAX_CONFIG_VALUE)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "%s: a key of %zu bytes and a value of %zu; a key has 1 to %d, a value at most %d",
+                      slot, key_length, value_length, MAX_CONFIG_KEY, MAX_CONFIG_VALUE);
+  return key_values_set(config, key, value) ? NULL : status_no_memory();
 }
 
 bool key_values_equal(const OrtKeyValuePairs* a, const OrtKeyValuePairs* b) {

@@ -3,13 +3,48 @@
 
 #include "api_slots.h"
 #include "objects/objects.h"
+#include "ort_abi_host.h"
 
-#define VENDOR_NVIDIA 0x10de
+#define CPU              OrtMemoryInfoDeviceType_CPU
+#define GPU              OrtMemoryInfoDeviceType_GPU
+#define NPU              OrtMemoryInfoDeviceType_NPU
+#define PLAIN            OrtDeviceMemoryType_DEFAULT
+#define HOST_ACCESSIBLE  OrtDeviceMemoryType_HOST_ACCESSIBLE
+#define VENDOR_AMD       0x1002
+#define VENDOR_MICROSOFT 0x1414
+#define VENDOR_NVIDIA    0x10de
+#define VENDOR_QUALCOMM  0x5143
+#define VENDOR_INTEL     0x8086
+#define PAGE             4096
 
-const OrtMemoryInfo memory_info_cpu = {(char*)"Cpu",
-                                       OrtDeviceAllocator,
-                                       OrtMemTypeDefault,
-                                       {OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, 0, 0}};
+/* What names mean that predate vendor ids, as in stock ORT; checked against it by tests. */
+static const struct {
+  const char *name, *long_name; /* the info has `name`; `long_name` (NULL: none) is taken as well */
+  OrtMemoryDevice device;       /* device_id is the caller's */
+} known_names[] = {
+    {"Cpu", NULL, {CPU, PLAIN, 0, 0, 0}},
+    {"CpuAligned4K", NULL, {CPU, PLAIN, 0, 0, PAGE}},
+    {"Cuda", NULL, {GPU, PLAIN, VENDOR_NVIDIA, 0, 0}},
+    {"CudaPinned", NULL, {GPU, HOST_ACCESSIBLE, VENDOR_NVIDIA, 0, 0}},
+    {"DML", NULL, {GPU, PLAIN, VENDOR_MICROSOFT, 0, 0}},
+    {"Hip", NULL, {GPU, PLAIN, VENDOR_AMD, 0, 0}},
+    {"HipPinned", NULL, {GPU, HOST_ACCESSIBLE, VENDOR_AMD, 0, 0}},
+    {"OpenVINO_GPU", NULL, {GPU, PLAIN, VENDOR_INTEL, 0, 0}},
+    {"OpenVINO_RT_NPU", NULL, {NPU, PLAIN, VENDOR_INTEL, 0, 0}},
+    {"QnnHtpShared", NULL, {CPU, HOST_ACCESSIBLE, VENDOR_QUALCOMM, 0, 0}},
+    {"WebGPU_Buf", "WebGPU_Buffer", {GPU, PLAIN, 0, 0, 0}},
+    {"WebNN_Ten", "WebNN_Tensor", {GPU, PLAIN, 0, 0, 0}},
+};
+#define KNOWN_NAMES (sizeof known_names / sizeof known_names[0])
+
+const OrtMemoryInfo memory_info_cpu = {
+    (char*)"Cpu", OrtDeviceAllocator, OrtMemTypeDefault, {CPU, PLAIN, 0, 0, 0}};
+const OrtMemoryInfo memory_info_cpu_arena = {
+    (char*)"Cpu", OrtArenaAllocator, OrtMemTypeDefault, {CPU, PLAIN, 0, 0, 0}};
+
+ORT_ABI_EXPORT const OrtMemoryInfo* ortabi_host_memory(size_t index) {
+  return index == 0 ? &memory_info_cpu : index == 1 ? &memory_info_cpu_arena : NULL;
+}
 
 OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info) {
   OrtMemoryInfo* copy = mem_alloc(sizeof *copy);
@@ -22,7 +57,7 @@ OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info) {
 }
 
 void memory_info_release(OrtMemoryInfo* info) {
-  if (info == NULL || info == &memory_info_cpu) return;
+  if (info == NULL || info == &memory_info_cpu || info == &memory_info_cpu_arena) return;
   mem_free(info->name);
   mem_free(info);
 }
@@ -33,8 +68,7 @@ bool memory_device_equal(const OrtMemoryDevice* a, const OrtMemoryDevice* b) {
 }
 
 bool memory_device_is_host(const OrtMemoryDevice* device) {
-  return device->device_type == OrtMemoryInfoDeviceType_CPU ||
-         device->memory_type == OrtDeviceMemoryType_HOST_ACCESSIBLE;
+  return device->device_type == CPU || device->memory_type == HOST_ACCESSIBLE;
 }
 
 bool memory_info_equal(const OrtMemoryInfo* a, const OrtMemoryInfo* b) {
@@ -56,27 +90,33 @@ static bool mem_type_is_valid(OrtMemType type) {
   return type >= OrtMemTypeCPUInput && type <= OrtMemTypeDefault;
 }
 
-/* gives (caller releases with ReleaseMemoryInfo). Knows the names that predate vendor ids; any other device
- * needs CreateMemoryInfo_V2. */
+/* gives: the names that CreateMemoryInfo knows. */
+static OrtStatus* unknown_name(const char* name) {
+  StrBuf known = {0};
+  for (size_t i = 0; i < KNOWN_NAMES; i++)
+    strbuf_append(&known, "%s%s", i == 0 ? "" : ", ", known_names[i].name);
+  OrtStatus* status =
+      status_new(ORT_INVALID_ARGUMENT,
+                 "CreateMemoryInfo: unknown device name '%s' (known: %s); CreateMemoryInfo_V2 takes any name",
+                 name, known.failed ? "?" : known.text);
+  strbuf_release(&known);
+  return status;
+}
+
+/* gives (caller releases with ReleaseMemoryInfo). Any other device needs CreateMemoryInfo_V2. */
 OrtStatus* ORT_API_CALL api_CreateMemoryInfo(const char* name, OrtAllocatorType type, int id,
                                              OrtMemType mem_type, OrtMemoryInfo** out) {
   REQUIRE_ARG(name);
   REQUIRE_ARG(out);
-  OrtMemoryDevice device = {OrtMemoryInfoDeviceType_CPU, OrtDeviceMemoryType_DEFAULT, 0, (uint32_t)id, 0};
   if (!mem_type_is_valid(mem_type))
     return status_new(ORT_INVALID_ARGUMENT, "CreateMemoryInfo: unknown memory type %d", (int)mem_type);
-  if (strcmp(name, "Cuda") == 0 || strcmp(name, "CudaPinned") == 0) {
-    device.device_type = OrtMemoryInfoDeviceType_GPU;
-    device.vendor_id = VENDOR_NVIDIA;
-    if (strcmp(name, "CudaPinned") == 0) device.memory_type = OrtDeviceMemoryType_HOST_ACCESSIBLE;
-  } else if (strcmp(name, "Cpu") != 0) {
-    return status_new(
-        ORT_INVALID_ARGUMENT,
-        "CreateMemoryInfo: unknown device name '%s' (Cpu, Cuda or CudaPinned); CreateMemoryInfo_V2 "
-        "takes any name",
-        name);
+  for (size_t i = 0; i < KNOWN_NAMES; i++) {
+    if (strcmp(name, known_names[i].name) != 0 && !str_equal(name, known_names[i].long_name)) continue;
+    OrtMemoryDevice device = known_names[i].device;
+    if (i != 0) device.device_id = (uint32_t)id; /* there is one CPU */
+    return create(known_names[i].name, type, mem_type, device, out);
   }
-  return create(name, type, mem_type, device, out);
+  return unknown_name(name);
 }
 
 /* gives (caller releases with ReleaseMemoryInfo). */

@@ -20,6 +20,9 @@ OrtKeyValuePairs* key_values_copy(const OrtKeyValuePairs* pairs); /* gives; NULL
 /* copies both. Replaces a value of the same key. False when out of memory, nothing changed. */
 bool key_values_set(OrtKeyValuePairs* pairs, const char* key, const char* value);
 const char* key_values_get(const OrtKeyValuePairs* pairs, const char* key); /* borrows; NULL if absent */
+/* copies both, as an entry of session or run options: keys have 1 to 1024 bytes as in stock ORT, values may
+ * have 1 MiB (more than in stock: they hold JSON). */
+OrtStatus* config_entry_set(OrtKeyValuePairs* config, const char* key, const char* value, const char* slot);
 bool key_values_equal(const OrtKeyValuePairs* a, const OrtKeyValuePairs* b);
 
 /* ---- memory_info.c ---- */
@@ -38,8 +41,9 @@ struct OrtMemoryInfo {
   OrtMemoryDevice device;
 };
 extern const OrtMemoryInfo memory_info_cpu;                 /* "Cpu", device allocator, OrtMemTypeDefault */
+extern const OrtMemoryInfo memory_info_cpu_arena;           /* the same, of a session that may use an arena */
 OrtMemoryInfo* memory_info_copy(const OrtMemoryInfo* info); /* gives; NULL: no memory */
-void memory_info_release(OrtMemoryInfo* info);              /* leaves memory_info_cpu alone */
+void memory_info_release(OrtMemoryInfo* info);              /* leaves these two alone */
 bool memory_info_equal(const OrtMemoryInfo* a, const OrtMemoryInfo* b);
 /* Type, memory type, vendor and device id; alignment does not count. */
 bool memory_device_equal(const OrtMemoryDevice* a, const OrtMemoryDevice* b);
@@ -50,6 +54,10 @@ bool memory_device_is_host(const OrtMemoryDevice* device);
 
 /* borrows: the process-wide CPU allocator (MEM_ALIGNMENT), never released. */
 OrtAllocator* allocator_cpu(void);
+/* borrows: the same memory, as sessions give it that may use an arena: its info is memory_info_cpu_arena. */
+OrtAllocator* allocator_cpu_arena(void);
+/* True for both. */
+bool allocator_is_cpu(const OrtAllocator* allocator);
 /* NULL with no log when the allocator has no memory. */
 void* allocator_alloc(OrtAllocator* allocator, size_t size);
 void allocator_free(OrtAllocator* allocator, void* block);
@@ -208,7 +216,8 @@ void custom_op_library_release(CustomOpLibrary* library);
 
 /* ---- options.c, session_options.c ---- */
 
-/* One SessionOptionsAppendExecutionProvider_V2 call: the devices of one EP. */
+/* The devices of one EP (SessionOptionsAppendExecutionProvider_V2), or none: the built-in CPU EP, whatever
+ * environment the session will have. */
 typedef struct EpSelection {
   const OrtEpDevice** devices; /* owned array; the devices belong to the environment */
   size_t count;
@@ -245,8 +254,7 @@ struct OrtSessionOptions {
   const OrtValue** initializers; /* borrowed: the caller keeps them alive until the session is created */
   size_t initializer_count, initializer_name_capacity, initializer_capacity;
   char* log_id;
-  char* profile_prefix; /* NULL: profiling is off */
-  char* optimized_model_path;
+  char* profile_prefix;            /* NULL: profiling is off */
   int log_severity, log_verbosity; /* -1: the environment's */
   GraphOptimizationLevel optimization_level;
   ExecutionMode execution_mode;

@@ -1,6 +1,11 @@
 /* Run options and threading options. */
+#include <string.h>
+
 #include "api_slots.h"
 #include "objects/objects.h"
+
+/* As in stock ORT. */
+#define MAX_AFFINITY 4096
 
 /* gives (caller releases with ReleaseRunOptions). */
 OrtStatus* ORT_API_CALL api_CreateRunOptions(OrtRunOptions** out) {
@@ -88,8 +93,7 @@ OrtStatus* ORT_API_CALL api_AddRunConfigEntry(OrtRunOptions* options, const char
   REQUIRE_ARG(options);
   REQUIRE_ARG(config_key);
   REQUIRE_ARG(config_value);
-  if (config_key[0] == '\0') return status_new(ORT_INVALID_ARGUMENT, "AddRunConfigEntry: the key is empty");
-  return key_values_set(options->config, config_key, config_value) ? NULL : status_no_memory();
+  return config_entry_set(options->config, config_key, config_value, "AddRunConfigEntry");
 }
 
 /* borrows; NULL when the entry is absent. */
@@ -168,5 +172,10 @@ OrtStatus* ORT_API_CALL api_SetGlobalIntraOpThreadAffinity(OrtThreadingOptions* 
                                                            const char* affinity_string) {
   REQUIRE_ARG(tp_options);
   REQUIRE_ARG(affinity_string);
+  size_t length = strlen(affinity_string);
+  if (length == 0 || length > MAX_AFFINITY)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "SetGlobalIntraOpThreadAffinity: an affinity of %zu bytes; it has 1 to %d", length,
+                      MAX_AFFINITY);
   return str_set(&tp_options->affinity, affinity_string);
 }

@@ -31,7 +31,6 @@ void session_options_release(OrtSessionOptions* options) {
   mem_free(options->initializers);
   mem_free(options->log_id);
   mem_free(options->profile_prefix);
-  mem_free(options->optimized_model_path);
   key_values_release(options->config);
   mem_free(options);
 }
@@ -80,6 +79,10 @@ static bool copy_lists(const OrtSessionOptions* from, OrtSessionOptions* to) {
   if (!ARRAY_RESERVE(to->eps, to->ep_capacity, from->ep_count)) return false;
   for (size_t i = 0; i < from->ep_count; i++) {
     size_t count = from->eps[i].count;
+    if (count == 0) {
+      to->eps[to->ep_count++] = (EpSelection){NULL, 0};
+      continue;
+    }
     const OrtEpDevice** devices = mem_calloc(count, sizeof *devices);
     if (devices == NULL) return false;
     memcpy(devices, from->eps[i].devices, count * sizeof *devices);
@@ -117,8 +120,7 @@ OrtSessionOptions* session_options_copy(const OrtSessionOptions* options) {
   copy->weightless_data = options->weightless_data;
   copy->weightless_size = options->weightless_size;
   if (config != NULL && copy_lists(options, copy) && copy_text(options->log_id, &copy->log_id) &&
-      copy_text(options->profile_prefix, &copy->profile_prefix) &&
-      copy_text(options->optimized_model_path, &copy->optimized_model_path))
+      copy_text(options->profile_prefix, &copy->profile_prefix))
     return copy;
   session_options_release(copy);
   return NULL;
@@ -153,11 +155,15 @@ void ORT_API_CALL api_ReleaseSessionOptions(OrtSessionOptions* input) {
   session_options_release(input);
 }
 
+/* "" means none, which is all that there is. */
 OrtStatus* ORT_API_CALL api_SetOptimizedModelFilePath(OrtSessionOptions* options,
                                                       const ORTCHAR_T* optimized_model_filepath) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(optimized_model_filepath);
-  return str_set(&options->optimized_model_path, optimized_model_filepath);
+  if (optimized_model_filepath[0] == '\0') return NULL;
+  return status_new(ORT_NOT_IMPLEMENTED,
+                    "SetOptimizedModelFilePath: this host writes no models, '%s' would not be there",
+                    optimized_model_filepath);
 }
 
 OrtStatus* ORT_API_CALL api_SetSessionExecutionMode(OrtSessionOptions* options,
@@ -289,20 +295,13 @@ OrtStatus* ORT_API_CALL api_SetInterOpNumThreads(OrtSessionOptions* options, int
   return NULL;
 }
 
-/* copies both. As in stock ORT, keys have 1 to 1024 bytes and values at most 4096. */
+/* copies both. */
 OrtStatus* ORT_API_CALL api_AddSessionConfigEntry(OrtSessionOptions* options, const char* config_key,
                                                   const char* config_value) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(config_key);
   REQUIRE_ARG(config_value);
-  size_t key_length = strlen(config_key), value_length = strlen(config_value);
-  if (key_length == 0 || key_length > 1024 || value_length > 4096)
-    return status_new(
-        ORT_INVALID_ARGUMENT,
-        "AddSessionConfigEntry: a key of %zu bytes and a value of %zu; a key has 1 to 1024, a value "
-        "at most 4096",
-        key_length, value_length);
-  return key_values_set(options->config, config_key, config_value) ? NULL : status_no_memory();
+  return config_entry_set(options->config, config_key, config_value, "AddSessionConfigEntry");
 }
 
 OrtStatus* ORT_API_CALL api_HasSessionConfigEntry(const OrtSessionOptions* options, const char* config_key,
@@ -401,6 +400,9 @@ OrtStatus* ORT_API_CALL api_SessionOptionsSetWeightlessSourceModelBuffer(OrtSess
                                                                          size_t source_model_data_length) {
   REQUIRE_ARG(options);
   REQUIRE_ARG(source_model_data);
+  if (source_model_data_length == 0)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "SessionOptionsSetWeightlessSourceModelBuffer: the source model has 0 bytes");
   options->weightless_data = source_model_data;
   options->weightless_size = source_model_data_length;
   return NULL;

@@ -102,7 +102,9 @@ OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType t
                             const int64_t* dims, OrtValue** out) {
   OrtValue* value = NULL;
   TRY(value_new(type, rank, dims, &value));
-  if (allocator != allocator_cpu()) {
+  if (allocator == allocator_cpu_arena()) {
+    value->memory = &memory_info_cpu_arena;
+  } else if (allocator != allocator_cpu()) {
     allocator = allocator_owner(allocator);
     value->held = allocator_hold(allocator);
     value->memory = allocator->Info(allocator);
@@ -120,7 +122,7 @@ OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType t
   }
   /* Others than the CPU's allocator are not asked for nothing: some answer NULL, as they do without memory.
    */
-  bool is_asked = value->size_bytes != 0 || allocator == allocator_cpu();
+  bool is_asked = value->size_bytes != 0 || allocator_is_cpu(allocator);
   if (is_asked) value->data = allocator_alloc(allocator, value->size_bytes);
   if (value->data == NULL && is_asked) {
     OrtStatus* status = status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
@@ -148,7 +150,9 @@ OrtStatus* value_new_tensor_over(void* data, size_t size_bytes, const OrtMemoryI
     value_release(value);
     return status;
   }
-  if (!memory_info_equal(memory, &memory_info_cpu)) {
+  if (memory_info_equal(memory, &memory_info_cpu_arena)) {
+    value->memory = &memory_info_cpu_arena;
+  } else if (!memory_info_equal(memory, &memory_info_cpu)) {
     value->memory = value->own_memory = memory_info_copy(memory);
     if (value->own_memory == NULL) {
       value_release(value);

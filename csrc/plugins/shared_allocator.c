@@ -113,7 +113,7 @@ static OrtStatus* ask(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* mem
   if (status != NULL)
     return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
   pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
-  const SharedAllocator* other = *out != NULL && *out != allocator_cpu() ? find_allocator(env, *out) : NULL;
+  const SharedAllocator* other = *out != NULL && !allocator_is_cpu(*out) ? find_allocator(env, *out) : NULL;
   bool is_foreign = other != NULL && (other->owner == NULL || other->owner->factory != factory ||
                                       !memory_device_equal(&other->memory->device, &memory->device));
   pthread_mutex_unlock(&env->mutex);
@@ -150,7 +150,7 @@ static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* me
 
 /* An EP's own arena gives memory to streams or shrinks; it is used as it is. */
 static bool is_plain(const OrtAllocator* allocator) {
-  if (allocator == allocator_cpu()) return true;
+  if (allocator_is_cpu(allocator)) return true;
   bool knows_streams = allocator_has(allocator, 23) && allocator->AllocOnStream != NULL;
   return !knows_streams && !(allocator_has(allocator, 25) && allocator->Shrink != NULL);
 }

@@ -253,7 +253,7 @@ OrtStatus* read_int64(OrtKernelContext* context, const OrtValue* value, const ch
 OrtStatus* check_terminated(const OrtKernelContext* context) {
   const OrtRunOptions* options = context->frame->options;
   if (options == NULL || !atomic_load_explicit(&options->terminate, memory_order_relaxed)) return NULL;
-  return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate)");
+  return status_new(ORT_FAIL, RUN_TERMINATED);
 }
 
 OrtSyncStream* ep_stream(const OrtKernelContext* context) {

@@ -161,6 +161,10 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
   return status;
 }
 
+static void drop_last_used(Frame* frame, const Step* step) {
+  for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
+}
+
 static OrtStatus* run_steps(Frame* frame) {
   const OrtRunOptions* options = frame->options;
   bool is_measured =
@@ -168,14 +172,17 @@ static OrtStatus* run_steps(Frame* frame) {
   Step* end = frame->plan->steps + frame->plan->step_count;
   for (Step* step = frame->plan->steps; step != end; step++) {
     if (options != NULL && atomic_load_explicit(&options->terminate, memory_order_relaxed))
-      return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
-                        step->unit->node->name);
+      return status_new(ORT_FAIL, RUN_TERMINATED " Before node '%s'", step->unit->node->name);
+    if (frame->is_skipped != NULL && frame->is_skipped[step - frame->plan->steps]) {
+      drop_last_used(frame, step);
+      continue;
+    }
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
     if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
     if (status != NULL) return blame_makers(frame, step, step_failure(status, step));
     TRY(check_produced(frame, step));
-    for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
+    drop_last_used(frame, step);
   }
   return NULL;
 }
@@ -330,6 +337,11 @@ void frame_clean(Frame* frame, bool has_failed) {
   for (size_t i = 0; i < frame->repeat_count; i++) value_release(frame->repeats[i].copy);
   frame->repeat_count = 0;
   frame->has_device_values = false;
+  frame->demanded_count = 0;
+  if (frame->is_skipped != NULL) {
+    mem_free(frame->is_skipped);
+    frame->is_skipped = NULL;
+  }
   if (!has_failed && !plan->has_held) return;
   for (size_t i = 0; i < plan->slot_count; i++) {
     if (plan->slots[i].kind == SLOT_INTERMEDIATE) frame_drop(frame, (int32_t)i);
@@ -362,6 +374,7 @@ OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const 
     TRY_DONE(profile_run_start(frame, options, &span));
   TRY_DONE(bind_inputs(frame, input_names, inputs, input_count));
   TRY_DONE(bind_outputs(frame, output_names, outputs, output_count));
+  if (frame->demanded_count != session->plan.demanded_count) TRY_DONE(skip_unneeded(frame));
   frame->context.logger = logger_for(frame, options);
   if (session->is_serial) pthread_mutex_lock(&session->serial);
   status = session->capture != NULL ? graph_capture_run(frame) : run_bound(frame);
@@ -388,7 +401,8 @@ OrtStatus* ORT_API_CALL api_Run(OrtSession* session, const OrtRunOptions* run_op
   }
   REQUIRE_ARG(output_names);
   REQUIRE_ARG(outputs);
-  if (output_names_len == 0) return status_new(ORT_INVALID_ARGUMENT, "Run: no output is asked for");
+  if (output_names_len == 0)
+    return status_new(ORT_INVALID_ARGUMENT, "Run: At least one output should be requested.");
   return session_run(session, run_options, input_names, inputs, input_len, output_names, output_names_len,
                      outputs, NULL);
 }

@@ -31,11 +31,12 @@ static Frame* frame_new(OrtSession* session, Plan* plan) {
   frame->staged = mem_calloc(plan->input_count, sizeof *frame->staged);
   frame->streams = mem_calloc(session->stream_count, sizeof *frame->streams);
   frame->own_streams = mem_calloc(session->stream_count, sizeof *frame->own_streams);
+  frame->peaks = mem_calloc(session->place_count, sizeof *frame->peaks);
   frame->notifications = mem_calloc(plan->notification_count, sizeof *frame->notifications);
   if (frame->values == NULL || frame->own == NULL || frame->own_buffer == NULL ||
       frame->input_given == NULL || frame->output_place == NULL || frame->copies == NULL ||
       frame->is_fetched == NULL || frame->staged == NULL || frame->streams == NULL ||
-      frame->own_streams == NULL || frame->notifications == NULL) {
+      frame->own_streams == NULL || frame->peaks == NULL || frame->notifications == NULL) {
     frame_free(frame);
     return NULL;
   }
@@ -58,6 +59,7 @@ void frame_free(Frame* frame) {
   mem_free(frame->own_streams);
   mem_free(frame->notifications);
   mem_free(frame->buffers);
+  mem_free(frame->peaks);
   mem_free(frame->values);
   mem_free(frame->own);
   mem_free(frame->own_buffer);
@@ -155,7 +157,7 @@ static OrtStatus* take_buffer(Frame* frame, int32_t place, size_t size, int32_t*
     if (!ARRAY_RESERVE(frame->buffers, frame->buffer_capacity, frame->buffer_count + 1))
       return status_no_memory();
     void* data = alloc_buffer(frame, place, stream, size);
-    if (data == NULL && frame->session->places[place].allocator == allocator_cpu()) return status_no_memory();
+    if (data == NULL && allocator_is_cpu(frame->session->places[place].allocator)) return status_no_memory();
     if (data == NULL)
       return status_new(ORT_RUNTIME_EXCEPTION, "no memory in '%s' for a tensor of %zu bytes",
                         frame->session->places[place].memory->name, size);
@@ -181,7 +183,7 @@ OrtStatus* frame_make(Frame* frame, int32_t slot, size_t rank, const int64_t* di
   if (value->dims == NULL) return status_no_memory();
   int32_t buffer = reuse >= 0 ? frame->own_buffer[reuse] : -1;
   OrtStatus* status = NULL;
-  if (bytes == 0 && frame->session->places[plan_slot->place].allocator != allocator_cpu())
+  if (bytes == 0 && !allocator_is_cpu(frame->session->places[plan_slot->place].allocator))
     buffer = -1; /* as in value_new_tensor */
   else if (buffer >= 0 && frame->own[reuse].size_bytes == bytes)
     frame->own_buffer[reuse] = -1;

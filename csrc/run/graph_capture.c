@@ -130,8 +130,8 @@ static OrtStatus* check_bound(const Frame* frame) {
   const Place* places = frame->session->places;
   for (size_t i = 0; i < plan->input_count; i++) {
     const InputSpec* spec = &plan->inputs[i];
-    const OrtMemoryDevice* given = &frame->values[spec->slot]->memory->device;
     if (!frame->input_given[i]) continue;
+    const OrtMemoryDevice* given = &frame->values[spec->slot]->memory->device;
     if (spec->is_read_on_host && !memory_device_is_host(given))
       return unfit("input", spec->name, &memory_info_cpu);
     for (int32_t at = plan->slots[spec->slot].next_copy; at >= 0; at = plan->slots[at].next_copy) {
@@ -216,7 +216,7 @@ static OrtStatus* replay_graph(GraphCapture* capture, const Frame* frame, int id
   SessionEp* ep = capture->ep;
   CapturedGraph* graph = NULL;
   if (frame->options != NULL && atomic_load_explicit(&frame->options->terminate, memory_order_relaxed))
-    return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before graph %d", id);
+    return status_new(ORT_FAIL, RUN_TERMINATED " Before graph %d", id);
   TRY(find_graph(capture, frame, id, &graph));
   OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
   bool has_stream = frame->options != NULL && frame->options->stream != NULL;

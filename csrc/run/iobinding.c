@@ -96,13 +96,13 @@ OrtStatus* ORT_API_CALL api_BindInput(OrtIoBinding* binding_ptr, const char* nam
   REQUIRE_ARG(name);
   REQUIRE_ARG(val_ptr);
   if (name_map_get(&binding_ptr->session->plan.input_names, name) == NULL)
-    return status_new(ORT_INVALID_ARGUMENT, "BindInput: the model has no input '%s'", name);
+    return status_new(ORT_INVALID_ARGUMENT, "BindInput: Failed to find input name in the mapping: %s", name);
   return bind(&binding_ptr->inputs, name, val_ptr, NULL);
 }
 
 static OrtStatus* check_output_name(const OrtIoBinding* binding, const char* name, const char* slot) {
   if (name_map_get(&binding->session->plan.output_names, name) != NULL) return NULL;
-  return status_new(ORT_INVALID_ARGUMENT, "%s: the model has no output '%s'", slot, name);
+  return status_new(ORT_INVALID_ARGUMENT, "%s: Invalid output name: %s", slot, name);
 }
 
 /* keeps alive `val_ptr`: each run writes into it. */
@@ -188,7 +188,9 @@ OrtStatus* ORT_API_CALL api_RunWithBinding(OrtSession* session, const OrtRunOpti
     return status_new(ORT_INVALID_ARGUMENT, "RunWithBinding: the binding is another session's");
   const Bindings* inputs = &binding_ptr->inputs;
   const Bindings* outputs = &binding_ptr->outputs;
-  if (outputs->count == 0) return status_new(ORT_INVALID_ARGUMENT, "RunWithBinding: no output is bound");
+  if (outputs->count == 0)
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "RunWithBinding: At least one output should be requested. None is bound");
   OrtValue** values = mem_calloc(outputs->count, sizeof *values);
   if (values == NULL) return status_no_memory();
   bool has_memories = false;

@@ -53,7 +53,7 @@ static OrtStatus* make_allocator(SessionEp* ep, const OrtMemoryInfo* memory, Ort
   OrtStatus* status = ep->ep->CreateAllocator(ep->ep, memory, &made);
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
-  bool is_made = made != NULL && made != allocator_cpu();
+  bool is_made = made != NULL && !allocator_is_cpu(made);
   status = is_made ? guard_allocator(made, ep->name) : NULL;
   if (status != NULL) {
     ep->factory->ReleaseAllocator(ep->factory, made);
@@ -113,7 +113,7 @@ static OrtStatus* add_place(OrtSession* session, SessionEp* ep, const OrtMemoryI
   Place* place = &session->places[session->place_count];
   *place = (Place){.memory = memory, .ep = ep};
   TRY(find_allocator(session, ep, place));
-  if (place->allocator == NULL || place->allocator == allocator_cpu()) {
+  if (place->allocator == NULL || allocator_is_cpu(place->allocator)) {
     shared_allocator_unuse(place->shared, USE_ALLOCATOR);
     return NULL;
   }
@@ -136,7 +136,8 @@ static void add_stream(OrtSession* session, SessionEp* ep) {
 
 void place_host(OrtSession* session) {
   Place* place = &session->places[session->place_count++];
-  *place = (Place){.memory = &memory_info_cpu, .allocator = allocator_cpu()};
+  OrtAllocator* host = session->options->cpu_arena ? allocator_cpu_arena() : allocator_cpu();
+  *place = (Place){.memory = host->Info(host), .allocator = host};
   if (wants_env_allocators(session))
     place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
 }

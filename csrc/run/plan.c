@@ -376,6 +376,15 @@ static void mark_read_on_host(Plan* plan) {
   }
 }
 
+/* An input that no step reads and no output shows may be left out. */
+static void mark_demanded(Plan* plan) {
+  for (size_t i = 0; i < plan->required_count; i++) {
+    InputSpec* spec = &plan->inputs[i];
+    spec->is_demanded = plan->slots[spec->slot].is_needed;
+    plan->demanded_count += spec->is_demanded;
+  }
+}
+
 static size_t count_units(const OrtSession* session, const OrtGraph* graph) {
   size_t count = 0;
   for (size_t i = 0; i < session->unit_count; i++) count += session->units[i]->graph == graph;
@@ -402,6 +411,7 @@ static OrtStatus* plan_steps(Planner* planner) {
   TRY_DONE(plan_lifetimes(planner));
   for (size_t i = 0; i < plan->step_count; i++) TRY_DONE(plan_in_place(planner, &plan->steps[i]));
   mark_read_on_host(plan);
+  mark_demanded(plan);
 done:
   mem_free(order);
   return status;

@@ -50,15 +50,22 @@ static bool read_allocator(const OrtAllocator* allocator, ProfileMemory* out) {
 }
 
 static void read_buffers(const Frame* frame, int32_t place, ProfileMemory* out) {
-  size_t held = 0, in_use = 0;
+  size_t held = 0, in_use = 0, requested = 0;
   for (size_t i = 0; i < frame->buffer_count; i++) {
     const FrameBuffer* buffer = &frame->buffers[i];
     if (buffer->place != place) continue;
     held += buffer->size;
     in_use += buffer->is_taken ? buffer->size : 0;
   }
+  for (size_t i = 0; i < frame->plan->slot_count; i++) {
+    int32_t buffer = frame->own_buffer[i];
+    if (buffer >= 0 && frame->buffers[buffer].place == place) requested += frame->own[i].size_bytes;
+  }
+  if (frame->peaks[place] < in_use) frame->peaks[place] = in_use;
   set(out, PROFILE_MEMORY_HELD, (int64_t)held);
   set(out, PROFILE_MEMORY_IN_USE, (int64_t)in_use);
+  set(out, PROFILE_MEMORY_REQUESTED, (int64_t)requested);
+  set(out, PROFILE_MEMORY_PEAK, (int64_t)frame->peaks[place]);
 }
 
 ProfileMemory profile_memory(const Frame* frame, const Step* step) {

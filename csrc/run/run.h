@@ -315,6 +315,7 @@ typedef struct InputSpec {
   const char* name;
   int32_t slot;
   bool is_required;                        /* else an initializer is the default */
+  bool is_demanded;                        /* required, and somebody reads it */
   bool is_read_on_host;                    /* a unit reads it as it is, in host memory */
   const OrtTensorTypeAndShapeInfo* tensor; /* what it must be; NULL: nobody can give it */
 } InputSpec;
@@ -340,7 +341,7 @@ struct Plan {
   size_t slot_count;
   InputSpec* inputs; /* required ones in the graph's order, then overridable initializers; of a subgraph: all
                         in its order, then what it captures */
-  size_t input_count, required_count;
+  size_t input_count, required_count, demanded_count;
   OutputSpec* outputs;
   size_t output_count;
   NameMap input_names, output_names; /* -> InputSpec, OutputSpec (the first one of a value) */
@@ -394,6 +395,8 @@ struct Frame {
   OrtValue* own;          /* a slot: where an intermediate's value lives */
   int32_t* own_buffer;    /* a slot: its buffer, or -1 */
   uint8_t* input_given;   /* an input: given in this run */
+  size_t demanded_count;  /* of the inputs that were given */
+  uint8_t* is_skipped;    /* a step: no wanted output needs it; NULL: all steps run */
   uint32_t* output_place; /* an output: where the caller wants it, counted from 1; 0: not wanted */
   Repeat* repeats;        /* further places of outputs */
   size_t repeat_count, repeat_capacity;
@@ -409,6 +412,7 @@ struct Frame {
   bool drops_buffers;   /* device buffers were used by a stream of the caller's: not kept */
   FrameBuffer* buffers; /* kept from run to run, those not used in a run are freed */
   size_t buffer_count, buffer_capacity;
+  size_t* peaks; /* a place: the most bytes of buffers that a profile has seen in use */
   uint64_t run;
   Profiler* profiler; /* of the run; NULL: nobody measures. Of a subgraph's run: see `parent` */
   bool is_kept;       /* for a captured graph, which works in its memory: frame_put does nothing */
@@ -468,10 +472,14 @@ struct OrtSession {
 
 /* ---- session_model.c: the user's changes to a model before EPs see it ---- */
 
-/* Free-dimension overrides and replaced initializers of the session options. copies initializers. */
+/* Free-dimension overrides of the session options. An error if they replace initializers that the model does
+ * not have. */
 OrtStatus* session_adapt_model(OrtSession* session);
 
 /* ---- executor.c ---- */
+
+/* What a run says that the client stopped: stock ORT's words, which clients look for. */
+#define RUN_TERMINATED "Exiting due to terminate flag being set to true."
 
 OrtStatus* session_run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
                        const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
@@ -522,5 +530,8 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
 /* run_inputs.c: checks what the caller gave and puts it in the frame. */
 OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* const* values, size_t count);
 OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const* values, size_t count);
+/* run_subset.c: for a bound frame that lacks demanded inputs. Sets Frame::is_skipped, so that what the wanted
+ * outputs do not need does not run. An error if they need a missing input. */
+OrtStatus* skip_unneeded(Frame* frame);
 
 #endif

@@ -35,6 +35,9 @@ OrtStatus* ORT_API_CALL api_RunAsync(OrtSession* session, const OrtRunOptions* r
                                      RunAsyncCallbackFn run_async_callback, void* user_data) {
   REQUIRE_ARG(session);
   REQUIRE_ARG(run_async_callback);
+  if (session->options->intra_op_threads == 1) /* a client that allows one thread gets no second one */
+    return status_new(ORT_INVALID_ARGUMENT,
+                      "RunAsync: the session may use one thread, the caller's (SetIntraOpNumThreads is 1)");
   AsyncRun* run = mem_alloc(sizeof *run);
   if (run == NULL) return status_no_memory();
   *run = (AsyncRun){session,          run_options, input_names,        input,    input_len, output_names,

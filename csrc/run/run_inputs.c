@@ -1,5 +1,4 @@
 /* What the caller gives to Run: every name, type and shape is checked before anything runs. */
-#include <stdio.h>
 #include <string.h>
 
 #include "run/run.h"
@@ -35,84 +34,107 @@ static StrBuf list_inputs(const Plan* plan) {
 
 static OrtStatus* unknown_input(const Plan* plan, const char* name) {
   StrBuf known = list_inputs(plan);
-  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "the model has no input '%s'. It has: %s", name,
+  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "Invalid input name: %s. The model has: %s", name,
                                  known.failed ? "?" : known.text);
   strbuf_release(&known);
   return status;
 }
 
-static OrtStatus* wrong_value(const char* kind, const char* name, const OrtTensorTypeAndShapeInfo* tensor,
-                              const OrtValue* value, const char* what) {
-  StrBuf expected = {0};
-  strbuf_append(&expected, "%s", element_type_name(tensor->element_type));
-  if (tensor->has_shape) strbuf_append(&expected, "[");
+/* ---- Values ----
+ * Messages begin with the words of stock ORT's, which clients look for. */
+
+/* gives (caller releases with strbuf_release): "float[2,n,?]". */
+static StrBuf tensor_text(const OrtTensorTypeAndShapeInfo* tensor) {
+  StrBuf text = {0};
+  strbuf_append(&text, "%s", element_type_name(tensor->element_type));
+  if (tensor->has_shape) strbuf_append(&text, "[");
   for (size_t i = 0; tensor->has_shape && i < tensor->rank; i++) {
-    if (i != 0) strbuf_append(&expected, ",");
+    if (i != 0) strbuf_append(&text, ",");
     if (tensor->dims[i] >= 0)
-      strbuf_append(&expected, "%lld", (long long)tensor->dims[i]);
+      strbuf_append(&text, "%lld", (long long)tensor->dims[i]);
     else
-      strbuf_append(&expected, "%s",
+      strbuf_append(&text, "%s",
                     tensor->symbols != NULL && tensor->symbols[i][0] != '\0' ? tensor->symbols[i] : "?");
   }
-  if (tensor->has_shape) strbuf_append(&expected, "]");
+  if (tensor->has_shape) strbuf_append(&text, "]");
+  return text;
+}
+
+/* releases `what`, gives an error with it in front. */
+static OrtStatus* wrong_value(StrBuf* what, const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
+  StrBuf expected = tensor_text(tensor);
   char* got = value_type_text(value);
-  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "%s '%s' is %s, the model wants %s: %s differs", kind,
-                                 name, got != NULL ? got : "?", expected.failed ? "?" : expected.text, what);
+  OrtStatus* status =
+      status_new(ORT_INVALID_ARGUMENT, "%s: it is %s, the model wants %s", what->failed ? "?" : what->text,
+                 got != NULL ? got : "?", expected.failed ? "?" : expected.text);
   mem_free(got);
   strbuf_release(&expected);
+  strbuf_release(what);
   return status;
 }
 
-/* What is given where the model has no tensor, or nobody knows what. */
-static OrtStatus* no_tensor(const char* kind, const OrtValueInfo* model, const OrtValue* value) {
-  char *wanted = type_info_text(model->type), *got = value_type_text(value);
-  OrtStatus* status =
-      value->kind != ONNX_TYPE_TENSOR
-          ? status_new(ORT_INVALID_ARGUMENT, "%s '%s' is no tensor, the model wants one", kind, model->name)
-          : status_new(ORT_INVALID_ARGUMENT, "%s '%s' is %s, its type in the model is %s", kind, model->name,
-                       got != NULL ? got : "?", wanted != NULL ? wanted : "?");
+static OrtStatus* wrong_element_type(const char* kind, const char* name,
+                                     const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
+  StrBuf what = {0};
+  strbuf_append(&what, "Unexpected %s data type. Actual: (tensor(%s)) , expected: (tensor(%s)) for %s '%s'",
+                kind, element_type_name(value->element_type), element_type_name(tensor->element_type), kind,
+                name);
+  return wrong_value(&what, tensor, value);
+}
+
+static OrtStatus* wrong_rank(const char* kind, const char* name, const OrtTensorTypeAndShapeInfo* tensor,
+                             const OrtValue* value) {
+  StrBuf what = {0};
+  strbuf_append(&what, "Invalid rank for %s: %s Got: %zu Expected: %zu", kind, name, value->rank,
+                tensor->rank);
+  return wrong_value(&what, tensor, value);
+}
+
+static OrtStatus* wrong_dimensions(const char* kind, const char* name,
+                                   const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
+  StrBuf what = {0};
+  strbuf_append(&what, "Got invalid dimensions for %s: %s for the following indices", kind, name);
+  for (size_t i = 0; i < tensor->rank; i++) {
+    if (tensor->dims[i] >= 0 && tensor->dims[i] != value->dims[i])
+      strbuf_append(&what, " index: %zu Got: %lld Expected: %lld", i, (long long)value->dims[i],
+                    (long long)tensor->dims[i]);
+  }
+  return wrong_value(&what, tensor, value);
+}
+
+static OrtStatus* wrong_kind(const char* kind, const char* name, const OrtTypeInfo* type,
+                             const OrtValue* value) {
+  char* wanted = type_info_text(type);
+  bool is_tensor = value->kind == ONNX_TYPE_TENSOR;
+  OrtStatus* status = status_new(
+      ORT_INVALID_ARGUMENT, "Unexpected %s data type. Actual: (%s%s%s) , expected: (%s) for %s '%s'", kind,
+      is_tensor ? "tensor(" : "no tensor", is_tensor ? element_type_name(value->element_type) : "",
+      is_tensor ? ")" : "", wanted != NULL ? wanted : "?", kind, name);
   mem_free(wanted);
-  mem_free(got);
   return status;
 }
 
-/* Element type, rank and fixed dimensions. A kernel writes and reads by the type that the model has. */
-static OrtStatus* check_value(const char* kind, const OrtValueInfo* model,
-                              const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
-  const char* name = model->name;
+/* Kind, element type, rank and fixed dimensions. A kernel writes and reads by the type that the model has:
+ * what nobody knows cannot be given. */
+static inline OrtStatus* check_value(const char* kind, const OrtValueInfo* info,
+                                     const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
   if (value->kind != ONNX_TYPE_TENSOR || tensor == NULL ||
       tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
-    return no_tensor(kind, model, value);
-  if (value->element_type != tensor->element_type)
-    return wrong_value(kind, name, tensor, value, "the element type");
+    return wrong_kind(kind, info->name, info->type, value);
+  if (value->element_type != tensor->element_type) return wrong_element_type(kind, info->name, tensor, value);
   if (!tensor->has_shape) return NULL;
-  if (value->rank != tensor->rank) return wrong_value(kind, name, tensor, value, "the rank");
+  if (value->rank != tensor->rank) return wrong_rank(kind, info->name, tensor, value);
   for (size_t i = 0; i < tensor->rank; i++) {
-    if (tensor->dims[i] >= 0 && tensor->dims[i] != value->dims[i]) {
-      char what[48];
-      snprintf(what, sizeof what, "dimension %zu", i);
-      return wrong_value(kind, name, tensor, value, what);
-    }
+    if (tensor->dims[i] >= 0 && tensor->dims[i] != value->dims[i])
+      return wrong_dimensions(kind, info->name, tensor, value);
   }
   return NULL;
 }
 
-static OrtStatus* missing_input(const Frame* frame) {
-  const Plan* plan = frame->plan;
-  StrBuf missing = {0};
-  for (size_t i = 0; i < plan->required_count; i++) {
-    if (!frame->input_given[i])
-      strbuf_append(&missing, "%s'%s'", missing.length == 0 ? "" : ", ", plan->inputs[i].name);
-  }
-  OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "required inputs are missing: %s",
-                                 missing.failed ? "?" : missing.text);
-  strbuf_release(&missing);
-  return status;
-}
+/* ---- Binding ---- */
 
 OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* const* values, size_t count) {
   const Plan* plan = frame->plan;
-  size_t required = 0;
   for (size_t i = 0; i < count; i++) {
     if (names[i] == NULL) return status_new(ORT_INVALID_ARGUMENT, "the name of input %zu is NULL", i);
     const InputSpec* spec = find_input(plan, names[i], i);
@@ -125,9 +147,9 @@ OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* c
     frame->input_given[spec - plan->inputs] = 1;
     if (!memory_device_is_host(&values[i]->memory->device)) frame->has_device_values = true;
     frame->values[spec->slot] = (OrtValue*)values[i]; /* kernels see it as const */
-    required += spec->is_required;
+    frame->demanded_count += spec->is_demanded;
   }
-  return required == plan->required_count ? NULL : missing_input(frame);
+  return NULL;
 }
 
 /* The place gets a copy when the run is done. */
@@ -143,10 +165,10 @@ OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const*
   for (size_t i = 0; i < count; i++) {
     if (names[i] == NULL) return status_new(ORT_INVALID_ARGUMENT, "the name of output %zu is NULL", i);
     const OutputSpec* spec = find_output(plan, names[i], i);
-    if (spec == NULL) return status_new(ORT_INVALID_ARGUMENT, "the model has no output '%s'", names[i]);
+    if (spec == NULL) return status_new(ORT_INVALID_ARGUMENT, "Invalid output name: %s", names[i]);
     uint32_t* place = &frame->output_place[spec - plan->outputs];
     if (values[i] != NULL) {
-      TRY(check_value("preallocated output", spec->value, spec->tensor, values[i]));
+      TRY(check_value("output", spec->value, spec->tensor, values[i]));
     }
     if (*place != 0) {
       TRY(add_repeat(frame, spec->first, i));

@@ -79,7 +79,7 @@ static OrtAllocator* allocator_of(const ScanRun* scan, const OrtValue* value) {
     if (memory_device_equal(&session->places[i].memory->device, &value->memory->device))
       return session->places[i].allocator;
   }
-  return allocator_cpu();
+  return session->places[0].allocator;
 }
 
 /* gives `*out`: `value` with `axis` in front. */

@@ -14,7 +14,8 @@ static OrtStatus* add_ep(OrtSession* session, const OrtEpDevice* const* devices,
   TRY(place_ep(session, ep));
   for (size_t i = 0; i + 1 < session->ep_count; i++) {
     if (strcmp(session->eps[i].name, ep->name) == 0)
-      return status_new(ORT_INVALID_ARGUMENT, "EP '%s' is given to the session twice", ep->name);
+      return status_new(ORT_FAIL, "Provider %s has already been registered: the session is given it twice",
+                        ep->name);
   }
   session->has_run_hooks = session->has_run_hooks || ep->on_run_start != NULL || ep->on_run_end != NULL;
   session->is_serial = session->is_serial || !ep->is_concurrent;
@@ -36,12 +37,15 @@ static OrtStatus* add_eps(OrtSession* session) {
   bool no_fallback = session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
   bool has_cpu = false;
   for (size_t i = 0; i < options->ep_count; i++) {
-    const EpSelection* selection = &options->eps[i];
-    has_cpu = has_cpu || (cpu[0] != NULL && selection->devices[0]->factory == cpu[0]->factory);
+    EpSelection selection = options->eps[i];
+    if (selection.count == 0) selection = (EpSelection){cpu, cpu[0] != NULL};
+    if (selection.count == 0)
+      return status_new(ORT_INVALID_ARGUMENT, "the environment has no CPU EP, which the session is to use");
+    has_cpu = has_cpu || (cpu[0] != NULL && selection.devices[0]->factory == cpu[0]->factory);
     if (has_cpu && no_fallback)
       return status_new(ORT_INVALID_ARGUMENT,
                         "the CPU EP was added to the session, but session.disable_cpu_ep_fallback is 1");
-    TRY(add_ep(session, selection->devices, selection->count));
+    TRY(add_ep(session, selection.devices, selection.count));
   }
   return has_cpu || no_fallback || cpu[0] == NULL ? NULL : add_ep(session, cpu, 1);
 }
@@ -217,6 +221,9 @@ static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtS
   source->folder =
       session_options_config(own_options, "session.model_external_initializers_file_folder_path", NULL);
   source->data_path = session_options_config(own_options, "session.ort_abi_model_path", NULL);
+  source->replaced = (const char* const*)own_options->initializer_names;
+  source->replacements = own_options->initializers;
+  source->replaced_count = own_options->initializer_count;
   if (source->data != NULL)
     source->copy_data =
         session_options_config(own_options, "session.use_ort_model_bytes_directly", "0")[0] != '1';
@@ -239,6 +246,13 @@ OrtStatus* ORT_API_CALL api_CreateSession(const OrtEnv* env, const ORTCHAR_T* mo
   return session_new(env, &source, options, NULL, out);
 }
 
+/* No serialized message is longer: then the length is wrong, and no byte is read. */
+static OrtStatus* check_length(size_t length, const char* slot) {
+  if (length <= INT32_MAX) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT, "%s: %zu bytes; a serialized model has less than 2 GB", slot,
+                    length);
+}
+
 /* gives (caller releases with ReleaseSession). copies `model_data`; borrows it until the session is released
  * when session.use_ort_model_bytes_directly is 1. */
 OrtStatus* ORT_API_CALL api_CreateSessionFromArray(const OrtEnv* env, const void* model_data,
@@ -247,6 +261,7 @@ OrtStatus* ORT_API_CALL api_CreateSessionFromArray(const OrtEnv* env, const void
   TRY(env_check(env, __func__));
   REQUIRE_ARG(model_data);
   REQUIRE_ARG(out);
+  TRY(check_length(model_data_length, slot_of(__func__)));
   ModelSource source = {.data = model_data, .size = model_data_length};
   return session_new(env, &source, options, NULL, out);
 }
@@ -272,6 +287,7 @@ OrtStatus* ORT_API_CALL api_CreateSessionFromArrayWithPrepackedWeightsContainer(
   REQUIRE_ARG(model_data);
   REQUIRE_ARG(prepacked_weights_container);
   REQUIRE_ARG(out);
+  TRY(check_length(model_data_length, slot_of(__func__)));
   ModelSource source = {.data = model_data, .size = model_data_length};
   return session_new(env, &source, options, prepacked_weights_container, out);
 }

@@ -6,6 +6,12 @@
 
 /* ---- Free dimensions ---- */
 
+/* Its name goes: it is no free one any more. */
+static void fix_dimension(OrtTensorTypeAndShapeInfo* tensor, size_t index, int64_t value) {
+  tensor->dims[index] = value;
+  if (tensor->symbols != NULL) tensor->symbols[index] = (char*)"";
+}
+
 static void fix_dimensions(const OrtGraph* graph, const DimensionOverride* wanted) {
   for (size_t i = 0; i < graph->values.capacity; i++) {
     const OrtValueInfo* value = graph->values.entries[i].name != NULL ? graph->values.entries[i].value : NULL;
@@ -13,7 +19,7 @@ static void fix_dimensions(const OrtGraph* graph, const DimensionOverride* wante
     OrtTensorTypeAndShapeInfo* tensor = value->type->tensor;
     for (size_t k = 0; tensor->symbols != NULL && k < tensor->rank; k++) {
       if (tensor->dims[k] < 0 && strcmp(tensor->symbols[k], wanted->name) == 0)
-        tensor->dims[k] = wanted->value;
+        fix_dimension(tensor, k, wanted->value);
     }
   }
   for (size_t i = 0; i < graph->node_count; i++) {
@@ -42,47 +48,18 @@ static OrtStatus* fix_input(const OrtSessionOptions* options, const OrtValueInfo
                         "dimension %zu of input '%s' is %lld; the free dimension override for the denotation "
                         "'%s' says %lld",
                         k, input->name, (long long)tensor->dims[k], wanted->name, (long long)wanted->value);
-    tensor->dims[k] = wanted->value;
+    fix_dimension(tensor, k, wanted->value);
   }
   return NULL;
 }
 
 /* ---- Initializers ---- */
 
-/* gives a copy on the CPU. */
-static OrtStatus* copy_tensor(const OrtValue* source, OrtValue** out) {
-  if (source->kind != ONNX_TYPE_TENSOR || source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING ||
-      !memory_device_is_host(&source->memory->device))
-    return status_new(ORT_NOT_IMPLEMENTED, "only numeric tensors in host memory can replace an initializer");
-  TRY(value_new_tensor(allocator_cpu(), source->element_type, source->rank, source->dims, out));
-  if (source->size_bytes != 0) memcpy((*out)->data, source->data, source->size_bytes);
-  return NULL;
-}
-
-static bool same_type_and_shape(const OrtValue* a, const OrtValue* b) {
-  return a->element_type == b->element_type && a->rank == b->rank &&
-         memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
-}
-
-static OrtStatus* replace_initializer(OrtModel* model, const char* name, const OrtValue* value) {
-  OrtValueInfo* target = graph_find_value(model->graph, name, false);
-  if (target == NULL || target->initializer == NULL)
-    return status_new(ORT_INVALID_ARGUMENT, "the model has no initializer '%s' to replace", name);
-  if (!same_type_and_shape(target->initializer, value)) {
-    char *has = value_type_text(target->initializer), *given = value_type_text(value);
-    OrtStatus* status = status_new(ORT_INVALID_ARGUMENT, "initializer '%s' is %s, its replacement is %s",
-                                   name, has != NULL ? has : "?", given != NULL ? given : "?");
-    mem_free(has);
-    mem_free(given);
-    return status;
-  }
-  if (!ARRAY_RESERVE(model->values, model->value_capacity, model->value_count + 1)) return status_no_memory();
-  OrtValue* copy = NULL;
-  TRY(copy_tensor(value, &copy));
-  model->values[model->value_count++] = copy;
-  target->initializer = copy;
-  target->external = NULL;
-  return NULL;
+/* The reader has replaced those that there are. */
+static OrtStatus* check_replaced(const OrtModel* model, const char* name) {
+  const OrtValueInfo* target = graph_find_value(model->graph, name, false);
+  if (target != NULL && target->initializer != NULL) return NULL;
+  return status_new(ORT_INVALID_ARGUMENT, "the model has no initializer '%s' to replace", name);
 }
 
 OrtStatus* session_adapt_model(OrtSession* session) {
@@ -93,6 +70,6 @@ OrtStatus* session_adapt_model(OrtSession* session) {
   const OrtGraph* graph = session->model->graph;
   for (size_t i = 0; i < graph->input_count; i++) TRY(fix_input(options, graph->inputs[i]));
   for (size_t i = 0; i < options->initializer_count; i++)
-    TRY(replace_initializer(session->model, options->initializer_names[i], options->initializers[i]));
+    TRY(check_replaced(session->model, options->initializer_names[i]));
   return NULL;
 }

@@ -58,7 +58,7 @@ OrtStatus* shrink_check(const OrtSession* session, const OrtRunOptions* options)
 static void shrink_place(OrtSession* session, int32_t index) {
   const Place* place = &session->places[index];
   frames_drop_buffers(session, index);
-  if (place->allocator == allocator_cpu()) {
+  if (allocator_is_cpu(place->allocator)) {
     mem_trim();
     return;
   }

@@ -186,7 +186,7 @@ static void test_a_terminated_run_replays_nothing(void) {
   start(CHAIN, ALL);
   CHECK(run_on(1));
   CHECK_OK(api()->RunOptionsSetTerminate(options));
-  CHECK_FAILS(run(x, &y), ORT_FAIL, "terminated");
+  CHECK_FAILS(run(x, &y), ORT_FAIL, "terminate flag");
   CHECK(replays() == 0);
   CHECK_OK(api()->RunOptionsUnsetTerminate(options));
   CHECK(run_on(2));

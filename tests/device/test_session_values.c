@@ -153,10 +153,11 @@ static bool is_same_memory(const OrtMemoryInfo* a, const OrtMemoryInfo* b) {
 
 static void test_places_of_inputs_and_outputs(void) {
   static const char model[] = "Mul x1 w2 y1; Sigmoid x2 y2";
-  const OrtMemoryInfo *memories[2] = {NULL, NULL}, *host = NULL;
+  const OrtMemoryInfo* memories[2] = {NULL, NULL};
+  OrtMemoryInfo* host = NULL; /* as a session shows it, unless its options forbid an arena */
   const OrtEpDevice* devices[2] = {NULL, NULL};
   start(model);
-  CHECK_OK(api()->AllocatorGetInfo(cpu_allocator(), &host));
+  CHECK_OK(api()->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &host));
   CHECK_OK(api()->SessionGetMemoryInfoForInputs(session, memories, 2));
   CHECK(memories[0] != NULL && is_same_memory(memories[0], device.memory));
   CHECK(memories[1] != NULL && is_same_memory(memories[1], host));
@@ -169,6 +170,7 @@ static void test_places_of_inputs_and_outputs(void) {
   CHECK(devices[0] == device.ep_device && devices[1] != device.ep_device && devices[1] != NULL);
   CHECK_FAILS(api()->SessionGetMemoryInfoForInputs(session, memories, 1), ORT_INVALID_ARGUMENT, "2");
   CHECK_FAILS(api()->SessionGetEpDeviceForOutputs(session, devices, 3), ORT_INVALID_ARGUMENT, "2");
+  api()->ReleaseMemoryInfo(host);
   stop();
 }
 

@@ -22,6 +22,7 @@ KINDS = {
     AttributeProto.TENSOR: "TENSOR",
 }
 ALIASES = {"ai.onnx": ""}
+NO_VERSION = 2**63 - 1  # what the ABI says for none
 _FACTS = json.loads((Path(__file__).parents[1] / "abi" / "facts.json").read_text())
 _PREFIX = "ONNX_TENSOR_ELEMENT_DATA_TYPE_"
 _ELEMENT_TYPES = {
@@ -58,7 +59,7 @@ def properties(model: onnx.ModelProto) -> dict[str, Any]:
             "Domain": model.domain,
             "Description": model.doc_string,
             "GraphDescription": model.graph.doc_string,
-            "Version": model.model_version,
+            "Version": model.model_version if model.HasField("model_version") else NO_VERSION,
             "custom": {entry.key: entry.value for entry in model.metadata_props},
         },
     }

@@ -490,7 +490,7 @@ def test_terminate_ends_a_loop(kind: str) -> None:
         message = str(caught.value)
         del session, caught
         gc.collect()
-    assert "'turning'" in message and "iteration 3: the run was terminated" in message
+    assert "'turning'" in message and "iteration 3: Exiting due to terminate flag" in message
     assert "before node" not in message  # the kernel noticed, and not the body's first node
     assert len(calls) == 3
 

@@ -22,7 +22,6 @@ SETTINGS: dict[str, tuple[Any, Any]] = {
     "log_severity_level": (-1, 3),
     "log_verbosity_level": (0, 2),
     "logid": ("", "a session"),
-    "optimized_model_filepath": ("", "model.onnx"),
     "enable_mem_pattern": (True, False),
     "enable_cpu_mem_arena": (True, False),
     "use_deterministic_compute": (False, True),

@@ -272,7 +272,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str] | None, type[Exception], str]] 
     "element type": ({"a": A.astype(np.int32), "b": B}, None, errors.InvalidArgument, "int32.*float"),
     "rank": ({"a": A.reshape(1, 3), "b": B}, None, errors.InvalidArgument, "'?a'?"),
     "size": ({"a": A, "b": np.ones(4, np.float32)}, None, errors.InvalidArgument, "'?b'?.*4.*3"),
-    "list": ({"a": [1.0, 2.0, 3.0], "b": B}, None, TypeError, "input 'a' must be a NumPy array.*list"),
+    "tuple": ({"a": (1.0, 2.0, 3.0), "b": B}, None, TypeError, "input 'a' must be a NumPy array.*tuple"),
     "none": ({"a": None, "b": B}, None, TypeError, "input 'a' .*NoneType"),
     "dtype": ({"a": np.zeros(3, "datetime64[s]"), "b": B}, None, TypeError, "input 'a'.*M8"),
     "mixed": ({"a": np.array(["x", 1], object), "b": B}, None, TypeError, "input 'a'.*str or bytes, not int"),

@@ -24,9 +24,9 @@ static void test_names_of_inputs_are_checked(void) {
   const char *names[] = {"x", "x"}, *nothing[] = {NULL}, *y_name = "y";
   const OrtValue *values[] = {x, x}, *missing[] = {NULL};
   CHECK_FAILS(run1(session, "z", x, "y", &y), ORT_INVALID_ARGUMENT,
-              "the model has no input 'z'. It has: 'x'");
+              "Invalid input name: z. The model has: 'x'");
   CHECK_FAILS(api()->Run(session, NULL, NULL, NULL, 0, &y_name, 1, &y), ORT_INVALID_ARGUMENT,
-              "required inputs are missing: 'x'");
+              "Missing Input: x");
   CHECK_FAILS(api()->Run(session, NULL, names, values, 2, &y_name, 1, &y), ORT_INVALID_ARGUMENT,
               "input 'x' is given twice");
   CHECK_FAILS(api()->Run(session, NULL, nothing, values, 1, &y_name, 1, &y), ORT_INVALID_ARGUMENT,
@@ -51,17 +51,17 @@ static void test_types_and_shapes_of_inputs_are_checked(void) {
   CHECK_OK(api()->GetAllocatorWithDefaultOptions(&allocator));
   CHECK_OK(api()->CreateTensorAsOrtValue(allocator, two_by_three, 2, INT64, &wrong));
   CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT,
-              "input 'x' is int64[2,3], the model wants float[2,3]: the element type differs");
+              "for input 'x': it is int64[2,3], the model wants float[2,3]");
   api()->ReleaseValue(wrong);
   wrong = new_floats(2, four);
   CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT,
-              "input 'x' is float[2,4], the model wants float[2,3]: dimension 1 differs");
+              "index: 1 Got: 4 Expected: 3: it is float[2,4], the model wants float[2,3]");
   api()->ReleaseValue(wrong);
   wrong = new_floats(1, flat);
-  CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT, "the rank differs");
+  CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT, "Invalid rank for input: x");
   api()->ReleaseValue(wrong);
   wrong = new_floats(0, NULL);
-  CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT, "input 'x' is float[]");
+  CHECK_FAILS(run1(session, "x", wrong, "y", &y), ORT_INVALID_ARGUMENT, "it is float[], the model wants");
   api()->ReleaseValue(wrong);
   api()->ReleaseSession(session);
 }
@@ -89,7 +89,7 @@ static void test_inputs_may_come_in_any_order(void) {
   OrtValue *x = new_floats(2, two_by_three), *z = new_floats(2, two_by_three), *y = NULL;
   const char *names[] = {"z", "x"}, *output = "y";
   const OrtValue* values[] = {z, x};
-  CHECK_FAILS(run1(session, "z", z, "y", &y), ORT_INVALID_ARGUMENT, "required inputs are missing: 'x'");
+  CHECK_FAILS(run1(session, "z", z, "y", &y), ORT_INVALID_ARGUMENT, "Missing Input: x");
   CHECK_OK(api()->Run(session, NULL, names, values, 2, &output, 1, &y));
   CHECK(floats(y)[5] == 10);
   api()->ReleaseValue(x);
@@ -113,7 +113,7 @@ static void test_an_initializer_can_be_overridden_for_one_run(void) {
   api()->ReleaseValue(y);
   y = NULL;
   CHECK_FAILS(api()->Run(session, NULL, constant, values, 2, &output, 1, &y), ORT_INVALID_ARGUMENT,
-              "the model has no input 'w'. It has: 'x', 'k' (optional)");
+              "Invalid input name: w. The model has: 'x', 'k' (optional)");
   api()->ReleaseValue(x);
   api()->ReleaseValue(k);
   api()->ReleaseSession(session);
@@ -126,11 +126,11 @@ static void test_names_of_outputs_are_checked(void) {
   OrtValue *x = new_floats(2, two_by_three), *outputs[2] = {NULL, NULL};
   const char *name = "x", *y[] = {"y"}, *nothing[] = {NULL};
   const OrtValue* values[] = {x};
-  CHECK_FAILS(run1(session, "x", x, "q", outputs), ORT_INVALID_ARGUMENT, "the model has no output 'q'");
+  CHECK_FAILS(run1(session, "x", x, "q", outputs), ORT_INVALID_ARGUMENT, "Invalid output name: q");
   CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, nothing, 1, outputs), ORT_INVALID_ARGUMENT,
               "the name of output 0 is NULL");
   CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, y, 0, outputs), ORT_INVALID_ARGUMENT,
-              "no output is asked for");
+              "At least one output should be requested.");
   CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, y, 1, NULL), ORT_INVALID_ARGUMENT, "'outputs'");
   CHECK(outputs[0] == NULL && outputs[1] == NULL);
   api()->ReleaseValue(x);
@@ -152,7 +152,7 @@ static void test_a_preallocated_output_is_checked(void) {
   OrtSession* session = chain();
   OrtValue *x = new_floats(2, two_by_three), *y = new_floats(2, four), *given = y;
   CHECK_FAILS(run1(session, "x", x, "y", &given), ORT_INVALID_ARGUMENT,
-              "preallocated output 'y' is float[2,4], the model wants float[2,3]: dimension 1 differs");
+              "dimensions for output: y for the following indices index: 1 Got: 4 Expected: 3");
   CHECK(given == y && floats(y)[7] == 7);
   api()->ReleaseValue(y);
   api()->ReleaseSession(session);
@@ -277,10 +277,10 @@ static void test_terminate_stops_before_the_next_node(void) {
   CHECK_OK(api()->CreateRunOptions(&run_options));
   control->on_compute = terminate;
   CHECK_FAILS(api()->Run(session, run_options, &input, values, 1, &output, 1, &y), ORT_FAIL,
-              "before node 'mul'");
+              "Before node 'mul'");
   control->on_compute = NULL;
   CHECK_FAILS(api()->Run(session, run_options, &input, values, 1, &output, 1, &y), ORT_FAIL,
-              "before node 'add'");
+              "Before node 'add'");
   CHECK_OK(api()->RunOptionsUnsetTerminate(run_options));
   CHECK_OK(api()->Run(session, run_options, &input, values, 1, &output, 1, &y));
   CHECK(floats(y)[5] == 30);

@@ -113,18 +113,19 @@ static void test_bindings_are_checked(void) {
   CHECK_OK(api()->CreateIoBinding(second, &other));
   CHECK_OK(api()->CreateMemoryInfo_V2("Gpu", OrtMemoryInfoDeviceType_GPU, 1, 0, OrtDeviceMemoryType_DEFAULT,
                                       0, OrtDeviceAllocator, &device));
-  CHECK_FAILS(api()->BindInput(binding, "q", x), ORT_INVALID_ARGUMENT, "no input 'q'");
+  CHECK_FAILS(api()->BindInput(binding, "q", x), ORT_INVALID_ARGUMENT, "input name in the mapping: q");
   CHECK_FAILS(api()->BindInput(binding, "x", NULL), ORT_INVALID_ARGUMENT, "'val_ptr'");
-  CHECK_FAILS(api()->BindOutput(binding, "q", x), ORT_INVALID_ARGUMENT, "no output 'q'");
-  CHECK_FAILS(api()->BindOutputToDevice(binding, "q", cpu), ORT_INVALID_ARGUMENT, "no output 'q'");
+  CHECK_FAILS(api()->BindOutput(binding, "q", x), ORT_INVALID_ARGUMENT, "Invalid output name: q");
+  CHECK_FAILS(api()->BindOutputToDevice(binding, "q", cpu), ORT_INVALID_ARGUMENT, "Invalid output name: q");
   CHECK_FAILS(api()->BindOutputToDevice(binding, "y", device), ORT_INVALID_ARGUMENT, "'Gpu'");
-  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT, "no output is bound");
+  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT,
+              "At least one output should be requested. None is bound");
   CHECK_OK(api()->BindOutputToDevice(binding, "y", cpu));
-  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT, "missing: 'x'");
+  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT, "Missing Input: x");
   CHECK_FAILS(api()->RunWithBinding(session, NULL, other), ORT_INVALID_ARGUMENT, "another session's");
   bind_x();
   api()->ClearBoundInputs(binding);
-  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT, "missing: 'x'");
+  CHECK_FAILS(api()->RunWithBinding(session, NULL, binding), ORT_INVALID_ARGUMENT, "Missing Input: x");
   api()->ReleaseValue(x);
   api()->ReleaseMemoryInfo(device);
   api()->ReleaseIoBinding(other);
