@@ -26,8 +26,8 @@ const OpSchema* node_schema(const OrtNode* node);
 
 /* The version to read an OrtCustomOp by. */
 uint32_t custom_op_version(const OrtCustomOp* op);
-/* The first opset version that the operator is for, and the last one. */
-void custom_op_versions(const OrtCustomOp* op, int* first, int* last);
+/* The first opset version that the operator is for, and the last one. *thrown: as in plugin_calls.h. */
+void custom_op_versions(const OrtCustomOp* op, int* first, int* last, OrtStatus** thrown);
 /* The first OrtCustomOp that takes the node's inputs, as far as their types are known; NULL: none. *dynamic
  * (may be NULL) is the type of the node's last input among those that may be of any type, which outputs of
  * any type have as well; UNDEFINED if unknown. */

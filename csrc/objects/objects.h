@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "plugin_calls.h"
 
 /* ---- keyvalue.c ---- */
 

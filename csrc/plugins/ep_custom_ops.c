@@ -44,7 +44,7 @@ OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* optio
       GUARD_SLOT(factory, device->factory_version, GetCustomOpDomains, 24);
   if (get_count == NULL || get == NULL) return NULL;
   size_t count = 0;
-  OrtStatus* status = get_count(factory, &count);
+  OrtStatus* status = call_OrtEpFactory_GetNumCustomOpDomains(factory, &count);
   if (status != NULL) return failure(status, device, "GetNumCustomOpDomains");
   if (count == 0) return NULL;
   if (count > MOST_DOMAINS)
@@ -53,7 +53,7 @@ OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* optio
   OrtCustomOpDomain** domains = mem_calloc(count, sizeof *domains);
   if (domains == NULL) return status_no_memory();
   size_t known = options->custom_op_domain_count;
-  status = get(factory, domains, count);
+  status = call_OrtEpFactory_GetCustomOpDomains(factory, domains, count);
   if (status != NULL)
     status = failure(status, device, "GetCustomOpDomains");
   else

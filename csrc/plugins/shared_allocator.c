@@ -69,7 +69,7 @@ const AllocatorKeeper shared_allocator_keeper = {hold, drop};
 
 static void give_back(const SharedAllocator* entry) {
   arena_allocator_release(entry->arena);
-  if (entry->made != NULL) entry->owner->factory->ReleaseAllocator(entry->owner->factory, entry->made);
+  if (entry->made != NULL) call_OrtEpFactory_ReleaseAllocator(entry->owner->factory, entry->made, NULL);
 }
 
 /* Asks the device's factory for an allocator; OK with none means the CPU one. */
@@ -83,7 +83,7 @@ static OrtStatus* make(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* me
         ORT_INVALID_ARGUMENT,
         "%s: OrtEpFactory::CreateAllocator or ReleaseAllocator is NULL, but the device has memory '%s'",
         device->ep_name, memory->name);
-  OrtStatus* status = factory->CreateAllocator(factory, memory, options, &made);
+  OrtStatus* status = call_OrtEpFactory_CreateAllocator(factory, memory, options, &made);
   if (status != NULL)
     return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
   *out = (SharedAllocator){.allocator = made, .made = made, .memory = memory, .owner = device};
@@ -327,7 +327,9 @@ OrtStatus* ORT_API_CALL api_RegisterAllocator(OrtEnv* env, OrtAllocator* allocat
   TRY(env_check(env, __func__));
   REQUIRE_ARG(allocator);
   TRY(guard_allocator(allocator, "RegisterAllocator"));
-  SharedAllocator entry = {.allocator = allocator, .memory = allocator->Info(allocator)};
+  OrtStatus* thrown = NULL;
+  SharedAllocator entry = {.allocator = allocator, .memory = call_OrtAllocator_Info(allocator, &thrown)};
+  TRY(thrown);
   env_lock();
   OrtStatus* status = register_new(env, &entry, "RegisterAllocator");
   env_unlock();
@@ -364,7 +366,7 @@ static OrtStatus* create_and_register(OrtEnv* env, const OrtMemoryInfo* memory, 
   if (memory->allocator_type == OrtArenaAllocator) {
     TRY(arena_config_read(NULL, &standard));
     TRY(wrap(&entry, config != NULL ? config : &standard));
-    entry.memory = entry.allocator->Info(entry.allocator);
+    entry.memory = call_OrtAllocator_Info(entry.allocator, NULL);
   }
   env_lock();
   OrtStatus* status = register_new(env, &entry, slot);

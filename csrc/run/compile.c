@@ -98,7 +98,7 @@ static OrtStatus* compile_batch(OrtSession* session, Unit* const* units, size_t 
   if (compile == NULL)
     return status_new(ORT_EP_FAIL, "EP '%s' claimed nodes to fuse, but its OrtEp::Compile is NULL", ep->name);
   TRY_DONE(batch_new(session, &batch));
-  status = compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
+  status = call_OrtEp_Compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
   for (size_t i = 0; i < count; i++) {
     units[i]->compute = batch.infos[i];
     if (batch.infos[i] != NULL) ep->compute_infos[ep->compute_info_count++] = batch.infos[i];
@@ -124,7 +124,8 @@ done:
 }
 
 static OrtStatus* create_state(Unit* unit) {
-  OrtStatus* status = unit->compute->CreateState(unit->compute, &unit->context, &unit->compute_state);
+  OrtStatus* status =
+      call_OrtNodeComputeInfo_CreateState(unit->compute, &unit->context, &unit->compute_state);
   if (status == NULL) return NULL;
   unit->compute_state = NULL; /* a failed call has given nothing */
   return ep_failure(status, "EP '%s': OrtNodeComputeInfo::CreateState of '%s' failed", unit->ep->name,
@@ -167,14 +168,15 @@ static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
   *unit->kernel_info = (OrtKernelInfo){.session = session, .ep = unit->ep, .node = unit->node};
   const KernelEntry* entry = unit->kernel_entry;
   OrtKernelImpl* kernel = NULL;
-  OrtStatus* status = entry->create(entry->create_state, unit->kernel_info, &kernel);
+  OrtStatus* status =
+      call_OrtKernelCreateFunc(entry->create, entry->create_state, unit->kernel_info, &kernel);
   if (status != NULL) return kernel_failure(status, unit);
   if (kernel == NULL)
     return kernel_failure(
         status_new(ORT_EP_FAIL, "its OrtKernelCreateFunc said OK and gave no OrtKernelImpl"), unit);
   status = guard_kernel_impl(kernel, unit->ep->name, unit->node->name);
   if (status != NULL) {
-    if (kernel->Release != NULL) kernel->Release(kernel);
+    if (kernel->Release != NULL) call_OrtKernelImpl_Release(kernel, NULL);
     return status;
   }
   guard_version(kernel->ort_version_supported, OLDEST_KERNEL_IMPL, "OrtKernelImpl", unit->ep->name);
@@ -216,8 +218,9 @@ done:
 }
 
 void unit_close(Unit* unit) {
-  if (unit->kernel != NULL) unit->kernel->Release(unit->kernel);
-  if (unit->compute_state != NULL) unit->compute->ReleaseState(unit->compute, unit->compute_state);
+  if (unit->kernel != NULL) call_OrtKernelImpl_Release(unit->kernel, NULL);
+  if (unit->compute_state != NULL)
+    call_OrtNodeComputeInfo_ReleaseState(unit->compute, unit->compute_state, NULL);
   unit->kernel = NULL;
   unit->compute_state = NULL;
 }

@@ -80,12 +80,13 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static OrtStatus* call_step(Frame* frame, const Step* step) {
+static OrtStatus* run_step(Frame* frame, const Step* step) {
   const Unit* unit = step->unit;
   frame->context.step = step;
   if (unit->is_copy) return devices_copy(frame, step);
-  return unit->kernel != NULL ? unit->kernel->Compute(unit->kernel, &frame->context)
-                              : unit->compute->Compute(unit->compute, unit->compute_state, &frame->context);
+  return unit->kernel != NULL
+             ? call_OrtKernelImpl_Compute(unit->kernel, &frame->context)
+             : call_OrtNodeComputeInfo_Compute(unit->compute, unit->compute_state, &frame->context);
 }
 
 static Profiler* frame_profiler(const Frame* frame) {
@@ -98,7 +99,7 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
   ProfileSpan span = {0};
   if (profiler != NULL) span = profiler_start_step(profiler, frame, step);
   uint64_t start = now_ns();
-  OrtStatus* status = call_step(frame, step);
+  OrtStatus* status = run_step(frame, step);
   atomic_fetch_add_explicit(&step->nanoseconds, now_ns() - start, memory_order_relaxed);
   atomic_fetch_add_explicit(&step->runs, 1, memory_order_relaxed);
   if (profiler != NULL) profiler_stop_step(profiler, &span, frame, step);
@@ -115,7 +116,7 @@ static OrtStatus* run_steps(Frame* frame) {
       return status_new(ORT_FAIL, "the run was terminated (RunOptionsSetTerminate) before node '%s'",
                         step->unit->node->name);
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
-    if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
+    if (status == NULL) status = is_measured ? measured_step(frame, step) : run_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
     if (status != NULL) return step_failure(status, step);
     TRY(check_produced(frame, step));
@@ -150,7 +151,7 @@ static OrtStatus* end_hooks(OrtSession* session, const OrtRunOptions* options, s
   for (size_t i = 0; i < started; i++) {
     SessionEp* ep = &session->eps[i];
     if (ep->on_run_end == NULL) continue;
-    OrtStatus* failure = ep->on_run_end(ep->ep, options, sync_stream);
+    OrtStatus* failure = call_OrtEp_OnRunEnd(ep->ep, options, sync_stream);
     if (failure == NULL) continue;
     failure = ep_failure(failure, "EP '%s': OrtEp::OnRunEnd failed", ep->name);
     if (status == NULL) {
@@ -171,7 +172,7 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
   for (; started < session->ep_count && status == NULL; started++) {
     SessionEp* ep = &session->eps[started];
     if (ep->on_run_start == NULL) continue;
-    status = ep->on_run_start(ep->ep, shown);
+    status = call_OrtEp_OnRunStart(ep->ep, shown);
     if (status != NULL) {
       status = ep_failure(status, "EP '%s': OrtEp::OnRunStart failed", ep->name);
       break; /* this one did not start */

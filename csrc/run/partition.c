@@ -215,7 +215,7 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
 }
 
 static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info, EpBudget* budget) {
-  OrtStatus* status = info->ep->ep->GetCapability(info->ep->ep, info->graph, info);
+  OrtStatus* status = call_OrtEp_GetCapability(info->ep->ep, info->graph, info);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetCapability failed", info->ep->name);
   TRY(check_claims(info));
   return refuse_beyond_budget(info, budget);

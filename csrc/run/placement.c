@@ -21,7 +21,7 @@ static OrtStatus* default_memory(SessionEp* ep, const OrtMemoryInfo** out) {
   OrtStatus*(ORT_API_CALL * get)(const OrtEp*, const OrtMemoryDevice**) =
       GUARD_SLOT(ep->ep, ep->version, GetDefaultMemoryDevice, 27);
   const OrtMemoryDevice* device = NULL;
-  OrtStatus* status = get != NULL ? get(ep->ep, &device) : NULL;
+  OrtStatus* status = get != NULL ? call_OrtEp_GetDefaultMemoryDevice(ep->ep, &device) : NULL;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetDefaultMemoryDevice failed", ep->name);
   *out = NULL;
   if (device != NULL) {
@@ -58,13 +58,13 @@ static OrtStatus* find_allocator(OrtSession* session, SessionEp* ep, const OrtMe
     return NULL;
   }
   OrtAllocator* made = NULL;
-  OrtStatus* status = create(ep->ep, memory, &made);
+  OrtStatus* status = call_OrtEp_CreateAllocator(ep->ep, memory, &made);
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
   if (made != NULL && made != allocator_cpu()) {
     status = guard_allocator(made, ep->name);
     if (status != NULL) {
-      ep->factory->ReleaseAllocator(ep->factory, made);
+      call_OrtEpFactory_ReleaseAllocator(ep->factory, made, NULL);
       return status;
     }
     *is_own = true;
@@ -91,10 +91,12 @@ static OrtStatus* find_read_only(OrtSession* session, SessionEp* ep, Place* plac
   return NULL;
 }
 
-static bool is_stream_aware(const SessionEp* ep) {
+static OrtStatus* is_stream_aware(const SessionEp* ep, bool* out) {
+  OrtStatus* thrown = NULL;
   uint32_t version = ep->devices[0]->factory_version;
-  bool(ORT_API_CALL * ask)(const OrtEpFactory*) = GUARD_SLOT(ep->factory, version, IsStreamAware, 23);
-  return ask != NULL && ask(ep->factory);
+  bool can_say = GUARD_SLOT(ep->factory, version, IsStreamAware, 23) != NULL;
+  *out = can_say && call_OrtEpFactory_IsStreamAware(ep->factory, &thrown);
+  return thrown != NULL ? ep_failure(thrown, "EP '%s'", ep->name) : NULL;
 }
 
 static int32_t find_place(const OrtSession* session, const OrtMemoryInfo* memory) {
@@ -134,7 +136,9 @@ OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
   if (memory == NULL || memory_device_is_host(&memory->device)) return NULL;
   ep->place = find_place(session, memory);
   if (ep->place == 0) TRY(add_place(session, ep, memory));
-  if (ep->place != 0 && is_stream_aware(ep)) add_stream(session, ep);
+  bool has_stream = false;
+  if (ep->place != 0) TRY(is_stream_aware(ep, &has_stream));
+  if (has_stream) add_stream(session, ep);
   return NULL;
 }
 
@@ -145,8 +149,8 @@ void places_close(OrtSession* session) {
   for (size_t i = session->place_count; i-- > 1;) {
     Place* place = &session->places[i];
     OrtEpFactory* factory = place->ep->factory;
-    if (place->owns_read_only) factory->ReleaseAllocator(factory, place->read_only);
-    if (place->owns_allocator) factory->ReleaseAllocator(factory, place->allocator);
+    if (place->owns_read_only) call_OrtEpFactory_ReleaseAllocator(factory, place->read_only, NULL);
+    if (place->owns_allocator) call_OrtEpFactory_ReleaseAllocator(factory, place->allocator, NULL);
   }
   session->place_count = 0;
 }

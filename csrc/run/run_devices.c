@@ -17,9 +17,9 @@ static OrtStatus* open_stream(OrtSession* session, const SessionEp* ep, OrtSyncS
   OrtSyncStreamImpl* impl = NULL;
   OrtStatus* status = NULL;
   if (by_ep != NULL)
-    status = by_ep(ep->ep, device, &impl);
+    status = call_OrtEp_CreateSyncStreamForDevice(ep->ep, device, &impl);
   else if (by_factory != NULL)
-    status = by_factory(ep->factory, device, NULL, &impl);
+    status = call_OrtEpFactory_CreateSyncStreamForDevice(ep->factory, device, NULL, &impl);
   else
     return status_new(ORT_NOT_IMPLEMENTED, "EP '%s' is stream-aware, but has no CreateSyncStreamForDevice",
                       ep->name);
@@ -82,7 +82,7 @@ static OrtStatus* sync_eps(Frame* frame) {
       is_given =
           frame->input_given[k] &&
           memory_device_equal(&frame->values[plan->inputs[k].slot]->memory->device, device_of(session, ep));
-    OrtStatus* status = is_given ? sync(ep->ep) : NULL;
+    OrtStatus* status = is_given ? call_OrtEp_Sync(ep->ep) : NULL;
     if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
   }
   return NULL;

@@ -38,8 +38,8 @@ static OrtStatus* create_ep(OrtSession* session, SessionEp* ep) {
     metadata[i] = ep->devices[i]->ep_metadata;
   }
   OrtEp* made = NULL;
-  OrtStatus* status = first->factory->CreateEp(first->factory, hardware, metadata, ep->device_count,
-                                               session->options, &session->logger, &made);
+  OrtStatus* status = call_OrtEpFactory_CreateEp(first->factory, hardware, metadata, ep->device_count,
+                                                 session->options, &session->logger, &made);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEpFactory::CreateEp failed", first->ep_name);
   if (made == NULL)
     return status_new(ORT_EP_FAIL, "EP '%s': OrtEpFactory::CreateEp said OK and gave no OrtEp",
@@ -52,7 +52,9 @@ static OrtStatus* create_ep(OrtSession* session, SessionEp* ep) {
 }
 
 static OrtStatus* read_name(OrtSession* session, SessionEp* ep) {
-  const char* name = ep->ep->GetName(ep->ep);
+  OrtStatus* thrown = NULL;
+  const char* name = call_OrtEp_GetName(ep->ep, &thrown);
+  if (thrown != NULL) return ep_failure(thrown, "EP '%s'", ep->devices[0]->ep_name);
   if (name == NULL || name[0] == '\0')
     return status_new(ORT_EP_FAIL, "EP '%s': OrtEp::GetName gave no name", ep->devices[0]->ep_name);
   ep->name = arena_str(&session->arena, name, strlen(name));
@@ -64,7 +66,7 @@ static OrtStatus* read_kernels(SessionEp* ep) {
       GUARD_SLOT(ep->ep, ep->version, GetKernelRegistry, 24);
   if (get == NULL) return NULL;
   const OrtKernelRegistry* registry = NULL;
-  OrtStatus* status = get(ep->ep, &registry);
+  OrtStatus* status = call_OrtEp_GetKernelRegistry(ep->ep, &registry);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetKernelRegistry failed", ep->name);
   if (registry == NULL) return NULL; /* an EP that only compiles */
   ep->registry = kernel_registry_copy(registry);
@@ -76,7 +78,7 @@ static OrtStatus* read_concurrency(SessionEp* ep) {
   OrtStatus*(ORT_API_CALL * ask)(OrtEp*, bool*) =
       GUARD_SLOT(ep->ep, ep->version, IsConcurrentRunSupported, 24);
   if (ask == NULL) return NULL;
-  OrtStatus* status = ask(ep->ep, &ep->is_concurrent);
+  OrtStatus* status = call_OrtEp_IsConcurrentRunSupported(ep->ep, &ep->is_concurrent);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::IsConcurrentRunSupported failed", ep->name);
   return NULL;
 }
@@ -102,11 +104,11 @@ done:
 
 void session_ep_close(SessionEp* ep) {
   if (ep->compute_info_count != 0) {
-    ep->ep->ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count);
+    call_OrtEp_ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count, NULL);
     ep->compute_info_count = 0;
   }
   mem_free(ep->compute_infos);
-  if (ep->ep != NULL) ep->factory->ReleaseEp(ep->factory, ep->ep);
+  if (ep->ep != NULL) call_OrtEpFactory_ReleaseEp(ep->factory, ep->ep, NULL);
   kernel_registry_release(ep->registry);
   for (size_t i = ep->used_device_count; i-- > 0;) ep_device_unuse(ep->devices[i]);
   *ep = (SessionEp){0};

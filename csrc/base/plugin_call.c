@@ -1,0 +1,89 @@
+/* What surrounds calls into plugins: the guard against C++ exceptions, and who is at work. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/cxx_guard.h"
+
+#define GUARD_NAME "libort_abi_cxx_guard.so"
+
+_Thread_local AtWork at_work;
+
+AtWork at_work_begin(const char* owner, const char* node_name, const char* op_type) {
+  AtWork before = at_work;
+  at_work.owner = owner;
+  at_work.node_name = node_name;
+  at_work.op_type = op_type;
+  return before;
+}
+
+/* ---- Exceptions ---- */
+
+const GuardedCalls* plugin_guard = NULL;
+static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool is_given_up = false; /* the warning was given; under load_mutex */
+
+static OrtStatus* exception_failure(const char* slot, const char* what) {
+  (void)slot; /* who calls names it */
+  return status_new(ORT_RUNTIME_EXCEPTION, "%s", what);
+}
+
+static void exception_unreturned(const char* slot, const char* what, OrtStatus** thrown) {
+  if (thrown == NULL)
+    log_unreported(slot, "%s", what);
+  else if (*thrown == NULL) /* the first one is told */
+    *thrown = status_new(ORT_RUNTIME_EXCEPTION, "%s: %s", slot, what);
+}
+
+static const GuardHost guard_host = {exception_failure, exception_unreturned};
+
+/* What throws has a C++ library, or carries one and leaves the unwinding to the C compiler's. */
+static bool is_mapped(const char* soname) {
+  void* handle = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle != NULL) dlclose(handle);
+  return handle != NULL;
+}
+
+/* gives (caller releases with mem_free): the guard lies beside this library. */
+static char* guard_path(void) {
+  Dl_info info;
+  if (dladdr(&guard_host, &info) == 0 || info.dli_fname == NULL) return NULL;
+  char* folder = str_folder(info.dli_fname);
+  char* path = folder != NULL ? str_format("%s/%s", folder, GUARD_NAME) : NULL;
+  mem_free(folder);
+  return path;
+}
+
+/* NULL, with *why (borrowed until the next dl call), when it cannot be used. It stays loaded. */
+static const GuardedCalls* open_guard(const char* path, const char** why) {
+  union { /* ISO C has no cast from void* to a function */
+    void* symbol;
+    CxxGuardEntry* call;
+  } entry;
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  entry.symbol = handle != NULL ? dlsym(handle, "ortabi_cxx_guard") : NULL;
+  if (entry.symbol == NULL) {
+    *why = dlerror();
+    return NULL;
+  }
+  *why = "it is of another build";
+  return entry.call(&guard_host, sizeof(GuardedCalls));
+}
+
+void plugin_guard_load(void) {
+  if (guarded_calls() != NULL || (!is_mapped("libstdc++.so.6") && !is_mapped("libgcc_s.so.1"))) return;
+  pthread_mutex_lock(&load_mutex);
+  if (guarded_calls() == NULL && !is_given_up) {
+    const char* why = "no memory";
+    char* path = guard_path();
+    const GuardedCalls* calls = path != NULL ? open_guard(path, &why) : NULL;
+    __atomic_store_n(&plugin_guard, calls, __ATOMIC_RELEASE);
+    is_given_up = calls == NULL;
+    if (is_given_up)
+      LOG(NULL, WARNING, "C++ exceptions of plugins will end the process: %s cannot be used: %s", GUARD_NAME,
+          why != NULL ? why : "no reason given");
+    mem_free(path);
+  }
+  pthread_mutex_unlock(&load_mutex);
+}
