@@ -170,7 +170,8 @@ void name_map_release(NameMap* map); /* releases the map, not the values */
  * while the call lasts is put here. */
 typedef struct AtWork {
   const char* slot;      /* "OrtEp::Compile"; NULL: none */
-  const char* owner;     /* the EP, or the library, whose slot it is */
+  const char* kind;      /* "EP" or "EP library" */
+  const char* owner;     /* its name; NULL: not known */
   const char* node_name; /* NULL: no single node is at work */
   const char* op_type;
   const struct Step* const* step; /* the step of a running plan; NULL: none runs */
@@ -178,7 +179,7 @@ typedef struct AtWork {
 /* In the thread's first block: a signal handler may not allocate one. */
 extern _Thread_local AtWork at_work __attribute__((tls_model("initial-exec")));
 /* Notes whose slots are called next, and gives what was noted before: the caller puts that back. */
-AtWork at_work_begin(const char* owner, const char* node_name, const char* op_type);
+AtWork at_work_begin(const char* kind, const char* owner, const char* node_name, const char* op_type);
 
 /* Calls that catch C++ exceptions; NULL: nobody throws any, as far as is known. */
 extern const GuardedCalls* plugin_guard;

@@ -10,8 +10,9 @@
 
 _Thread_local AtWork at_work;
 
-AtWork at_work_begin(const char* owner, const char* node_name, const char* op_type) {
+AtWork at_work_begin(const char* kind, const char* owner, const char* node_name, const char* op_type) {
   AtWork before = at_work;
+  at_work.kind = kind;
   at_work.owner = owner;
   at_work.node_name = node_name;
   at_work.op_type = op_type;
@@ -30,8 +31,10 @@ static OrtStatus* exception_failure(const char* slot, const char* what) {
 }
 
 static void exception_unreturned(const char* slot, const char* what, OrtStatus** thrown) {
-  if (thrown == NULL)
-    log_unreported(slot, "%s", what);
+  if (thrown == NULL && at_work.owner != NULL)
+    log_unreported(slot, "%s '%s': %s: %s", at_work.kind, at_work.owner, slot, what);
+  else if (thrown == NULL)
+    log_unreported(slot, "%s: %s", slot, what);
   else if (*thrown == NULL) /* the first one is told */
     *thrown = status_new(ORT_RUNTIME_EXCEPTION, "%s: %s", slot, what);
 }

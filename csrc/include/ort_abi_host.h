@@ -24,6 +24,13 @@ ORT_ABI_EXPORT int64_t ortabi_allocation_count(void);
 ORT_ABI_EXPORT OrtStatus* ortabi_inject_hardware_device(OrtEnv* env, OrtHardwareDeviceType type, uint32_t vendor_id,
       uint32_t device_id, const char* vendor, const OrtKeyValuePairs* metadata);
 
+/* ---- Crashes ---- */
+
+/* From now on a fatal signal (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT) writes one line to stderr that names it and, if
+ * an EP was at work on the thread, the EP, the slot and the node; then it goes to whoever handled it before. For
+ * programs, not for libraries: handlers are the process's. */
+ORT_ABI_EXPORT void ortabi_report_crashes(void);
+
 /* ---- Models without a session ---- */
 
 /* Reads a model so that its graph can be looked at with the Graph_*, Node_*, ValueInfo_* and OpAttr_* slots.

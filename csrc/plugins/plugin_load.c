@@ -18,6 +18,7 @@
 /* releases all that a library owns, in the reverse order of its making, and unmaps it. */
 static void library_close(OrtEnv* env, EpLibrary* library) {
   if (library == NULL) return;
+  AtWork before = at_work_begin("EP library", library->registration_name, NULL, NULL);
   for (size_t i = library->factory_count; i-- > 0;) {
     OrtDataTransferImpl* transfer = library->data_transfers[i];
     if (transfer != NULL) call_OrtDataTransferImpl_Release(transfer, NULL);
@@ -42,6 +43,7 @@ static void library_close(OrtEnv* env, EpLibrary* library) {
     next = stream->next_spare;
     mem_free(stream);
   }
+  at_work = before;
   mem_free(library->registration_name);
   mem_free(library->path);
   mem_free(library);
@@ -232,7 +234,9 @@ static OrtStatus* library_register(OrtEnv* env, const char* name, const char* pa
   library->registration_name = str_copy(name);
   library->path = path != NULL ? absolute_path(path) : NULL;
   bool is_good = library->registration_name != NULL && (path == NULL || library->path != NULL);
+  AtWork before = at_work_begin("EP library", name, NULL, NULL);
   OrtStatus* status = is_good ? library_fill(env, library) : status_no_memory();
+  at_work = before;
   if (status == NULL) return NULL;
   status =
       status_wrap(status, "EP library '%s' (%s)", name, library->path != NULL ? library->path : "built in");

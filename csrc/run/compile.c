@@ -98,7 +98,10 @@ static OrtStatus* compile_batch(OrtSession* session, Unit* const* units, size_t 
   if (compile == NULL)
     return status_new(ORT_EP_FAIL, "EP '%s' claimed nodes to fuse, but its OrtEp::Compile is NULL", ep->name);
   TRY_DONE(batch_new(session, &batch));
+  AtWork before = at_work_begin("EP", ep->name, count == 1 ? units[0]->nodes[0]->name : NULL,
+                                units[0]->nodes[0]->op_type);
   status = call_OrtEp_Compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
+  at_work = before;
   for (size_t i = 0; i < count; i++) {
     units[i]->compute = batch.infos[i];
     if (batch.infos[i] != NULL) ep->compute_infos[ep->compute_info_count++] = batch.infos[i];
@@ -186,6 +189,10 @@ static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
 
 /* ---- All of them ---- */
 
+static AtWork unit_begin(const Unit* unit) {
+  return at_work_begin("EP", unit->ep->name, unit->nodes[0]->name, unit->nodes[0]->op_type);
+}
+
 OrtStatus* compile_units(OrtSession* session) {
   for (size_t i = 0; i < session->unit_count; i++) {
     Unit* unit = session->units[i];
@@ -210,7 +217,10 @@ OrtStatus* compile_units(OrtSession* session) {
   if (count != 0) TRY_DONE(compile_batch(session, batch, count));
   for (size_t i = 0; i < session->unit_count; i++) {
     Unit* unit = session->units[i];
-    TRY_DONE(unit->is_fused ? create_state(unit) : create_kernel(session, unit));
+    AtWork before = unit_begin(unit);
+    status = unit->is_fused ? create_state(unit) : create_kernel(session, unit);
+    at_work = before;
+    if (status != NULL) goto done;
   }
 done:
   mem_free(batch);
@@ -218,9 +228,12 @@ done:
 }
 
 void unit_close(Unit* unit) {
+  if (unit->kernel == NULL && unit->compute_state == NULL) return;
+  AtWork before = unit_begin(unit);
   if (unit->kernel != NULL) call_OrtKernelImpl_Release(unit->kernel, NULL);
   if (unit->compute_state != NULL)
     call_OrtNodeComputeInfo_ReleaseState(unit->compute, unit->compute_state, NULL);
+  at_work = before;
   unit->kernel = NULL;
   unit->compute_state = NULL;
 }

@@ -134,11 +134,15 @@ static OrtStatus* run_graph(Frame* frame) {
 }
 
 OrtStatus* frame_run(Frame* frame) {
+  const Step* const* outer = at_work.step;
   Profiler* profiler = frame_profiler(frame);
-  if (profiler == NULL) return run_graph(frame);
-  ProfileSpan span = profiler_start(profiler);
+  ProfileSpan span;
+  frame->context.step = NULL;
+  at_work.step = &frame->context.step;
+  if (profiler != NULL) span = profiler_start(profiler);
   OrtStatus* status = run_graph(frame);
-  profiler_stop(profiler, &span, "SequentialExecutor::Execute");
+  if (profiler != NULL) profiler_stop(profiler, &span, "SequentialExecutor::Execute");
+  at_work.step = outer;
   return status;
 }
 
@@ -151,7 +155,9 @@ static OrtStatus* end_hooks(OrtSession* session, const OrtRunOptions* options, s
   for (size_t i = 0; i < started; i++) {
     SessionEp* ep = &session->eps[i];
     if (ep->on_run_end == NULL) continue;
+    AtWork before = at_work_begin("EP", ep->name, NULL, NULL);
     OrtStatus* failure = call_OrtEp_OnRunEnd(ep->ep, options, sync_stream);
+    at_work = before;
     if (failure == NULL) continue;
     failure = ep_failure(failure, "EP '%s': OrtEp::OnRunEnd failed", ep->name);
     if (status == NULL) {
@@ -172,7 +178,9 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
   for (; started < session->ep_count && status == NULL; started++) {
     SessionEp* ep = &session->eps[started];
     if (ep->on_run_start == NULL) continue;
+    AtWork before = at_work_begin("EP", ep->name, NULL, NULL);
     status = call_OrtEp_OnRunStart(ep->ep, shown);
+    at_work = before;
     if (status != NULL) {
       status = ep_failure(status, "EP '%s': OrtEp::OnRunStart failed", ep->name);
       break; /* this one did not start */

@@ -215,7 +215,9 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
 }
 
 static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info, EpBudget* budget) {
+  AtWork before = at_work_begin("EP", info->ep->name, NULL, NULL);
   OrtStatus* status = call_OrtEp_GetCapability(info->ep->ep, info->graph, info);
+  at_work = before;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetCapability failed", info->ep->name);
   TRY(check_claims(info));
   return refuse_beyond_budget(info, budget);

@@ -192,8 +192,11 @@ static OrtStatus* pack_weight(const Packing* packing, bool* is_packed) {
   int32_t place = place_wanted(packing->unit, packing->index, false, packing->weight);
   value_view_open(view, constant_at(packing->weight, place)); /* the weight where the kernel reads it */
   if (cache != NULL) cache->is_open = true;
+  const Unit* unit = packing->unit;
+  AtWork before = at_work_begin("EP", unit->ep->name, unit->node->name, unit->node->op_type);
   OrtStatus* status = call_OrtKernelImpl_PrePackWeight(kernel, view, (int)packing->index, packing->allocator,
                                                        cache, is_packed);
+  at_work = before;
   if (cache != NULL) cache->is_open = false;
   value_view_close(view);
   bool has_stored = cache != NULL && cache->stored.count != 0;

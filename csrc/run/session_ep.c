@@ -87,6 +87,7 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
                            SessionEp* out) {
   OrtStatus* status = NULL;
   SessionEp ep = {.devices = devices, .device_count = device_count};
+  AtWork before = at_work_begin("EP", devices[0]->ep_name, NULL, NULL);
   TRY_DONE(use_devices(session->env, &ep));
   TRY_DONE(ep_custom_ops_add(devices[0], session->options));
   TRY_DONE(create_ep(session, &ep));
@@ -98,17 +99,21 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
   ep.on_run_end = GUARD_SLOT(ep.ep, ep.version, OnRunEnd, 23);
   *out = ep;
 done:
+  at_work = before;
   if (status != NULL) session_ep_close(&ep);
   return status;
 }
 
 void session_ep_close(SessionEp* ep) {
+  if (ep->device_count == 0) return;
+  AtWork before = at_work_begin("EP", ep->devices[0]->ep_name, NULL, NULL);
   if (ep->compute_info_count != 0) {
     call_OrtEp_ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count, NULL);
     ep->compute_info_count = 0;
   }
   mem_free(ep->compute_infos);
   if (ep->ep != NULL) call_OrtEpFactory_ReleaseEp(ep->factory, ep->ep, NULL);
+  at_work = before;
   kernel_registry_release(ep->registry);
   for (size_t i = ep->used_device_count; i-- > 0;) ep_device_unuse(ep->devices[i]);
   *ep = (SessionEp){0};
