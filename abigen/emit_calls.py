@@ -119,9 +119,9 @@ def guarded_calls_inc(abi: Abi) -> str:
     parts = [_NOTICE.replace("/*", "//").replace(" */", "")]
     calls = plugin_calls(abi)
     for call in calls:
-        thrown = "" if call.function.returns_status else ", thrown"
+        slot, thrown = ("", "") if call.function.returns_status else (f'"{call.text}", ', ", thrown")
         parts.append(f"static {call.prototype(call.name)} {{")
-        parts.append(f'  return guarded("{call.text}", [&] {{ return {call.direct}; }}{thrown});\n}}\n')
+        parts.append(f'  return guarded({slot}[&] {{ return {call.direct}; }}{thrown});\n}}\n')
     parts.append("static const GuardedCalls calls = {")
     parts += [f"    {call.name}," for call in calls]
     parts.append("};")

@@ -160,11 +160,11 @@ def _build_locked(out: Path, options: Options) -> Path:
         error = _run(link)
         if error:
             raise BuildError(error)
-    _build_guard(out, options)
+    build_guard(out, options)
     return library
 
 
-def _build_guard(out: Path, options: Options) -> None:
+def build_guard(out: Path, options: Options) -> None:
     """Builds the guard, or says that it cannot be: without one the library works, but for C++ exceptions."""
     command = options.cxx_command(out / "generated")
     if shutil.which(command[0]) is None:

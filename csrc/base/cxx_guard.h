@@ -6,10 +6,12 @@
 
 #include "guarded_calls.h"
 
-/* What becomes of an exception is the host's to say. `what`: its type and text, borrowed during the call. */
+/* What becomes of an exception is the host's to say. `type`: its C++ type; NULL: none of C++'s. `what`: its
+ * text; NULL: it is no std::exception. Both are borrowed during the call. */
 typedef struct GuardHost {
-  OrtStatus* (*failure)(const char* slot, const char* what);                  /* gives */
-  void (*unreturned)(const char* slot, const char* what, OrtStatus** thrown); /* `thrown` may be NULL */
+  OrtStatus* (*failure)(const char* type, const char* what); /* gives */
+  /* From a slot that returns no status. `thrown` may be NULL. */
+  void (*unreturned)(const char* slot, const char* type, const char* what, OrtStatus** thrown);
 } GuardHost;
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 
 #define GUARD_NAME "libort_abi_cxx_guard.so"
 
-_Thread_local AtWork at_work;
+_Thread_local AtWork at_work __attribute__((tls_model("initial-exec")));
 
 AtWork at_work_begin(const char* kind, const char* owner, const char* node_name, const char* op_type) {
   AtWork before = at_work;
@@ -25,18 +25,24 @@ const GuardedCalls* plugin_guard = NULL;
 static pthread_mutex_t load_mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_given_up = false; /* the warning was given; under load_mutex */
 
-static OrtStatus* exception_failure(const char* slot, const char* what) {
-  (void)slot; /* who calls names it */
-  return status_new(ORT_RUNTIME_EXCEPTION, "%s", what);
+/* Who calls names EP and slot. */
+static OrtStatus* exception_failure(const char* type, const char* what) {
+  if (what != NULL) return status_new(ORT_RUNTIME_EXCEPTION, "C++ exception %s: %s", type, what);
+  return status_new(ORT_RUNTIME_EXCEPTION, "unknown C++ exception%s%s", type != NULL ? " of type " : "",
+                    type != NULL ? type : "");
 }
 
-static void exception_unreturned(const char* slot, const char* what, OrtStatus** thrown) {
-  if (thrown == NULL && at_work.owner != NULL)
-    log_unreported(slot, "%s '%s': %s: %s", at_work.kind, at_work.owner, slot, what);
-  else if (thrown == NULL)
-    log_unreported(slot, "%s: %s", slot, what);
-  else if (*thrown == NULL) /* the first one is told */
-    *thrown = status_new(ORT_RUNTIME_EXCEPTION, "%s: %s", slot, what);
+static void exception_unreturned(const char* slot, const char* type, const char* what, OrtStatus** thrown) {
+  OrtStatus* status = exception_failure(type, what);
+  if (thrown != NULL && *thrown == NULL) { /* the first one is told */
+    *thrown = status_wrap(status, "%s", slot);
+    return;
+  }
+  if (at_work.owner != NULL)
+    log_unreported(slot, "%s '%s': %s: %s", at_work.kind, at_work.owner, slot, status_message(status));
+  else
+    log_unreported(slot, "%s: %s", slot, status_message(status));
+  status_release(status);
 }
 
 static const GuardHost guard_host = {exception_failure, exception_unreturned};

@@ -1,59 +1,47 @@
-// libort_abi_cxx_guard.so: calls into plugins that catch what C++ code throws. The host loads it where a plugin may be
-// written in C++, and calls every plugin through it from then on.
+// libort_abi_cxx_guard.so: calls into plugins that catch what C++ code throws. The host loads it where a
+// plugin may be written in C++, and calls every plugin through it from then on.
 #include "base/cxx_guard.h"
 
 #include <cxxabi.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <string>
 #include <typeinfo>
-#include <utility>
 
 namespace {
 
 const GuardHost* guard_host;
 
-// The type of the exception that is being handled, "" if it is not one of C++'s.
-std::string type_name() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  if (type == nullptr) return "";
-  int failed = 0;
-  char* readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
-  std::string name = readable != nullptr ? readable : type->name();
-  std::free(readable);
-  return name;
-}
-
-// Calls `tell` with the text of the exception that is being handled.
+// Calls `tell` with type and text of the exception that is being handled; nullptr for what is not known. No
+// exception leaves it.
 template <typename Tell>
 void tell_exception(Tell tell) {
+  bool is_cxx = std::current_exception() != nullptr;  // what other languages throw is null there
+  const std::type_info* type = is_cxx ? abi::__cxa_current_exception_type() : nullptr;
+  int failed = 0;
+  char* readable = type != nullptr ? abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed) : nullptr;
+  const char* name = readable != nullptr || type == nullptr ? readable : type->name();
   try {
-    try {
-      throw;
-    } catch (const std::exception& exception) {
-      const char* what = exception.what();
-      tell(("C++ exception " + type_name() + ": " + (what != nullptr ? what : "")).c_str());
-    } catch (...) {
-      std::string name = type_name();
-      tell(("unknown C++ exception" + (name.empty() ? name : " of type " + name)).c_str());
-    }
+    throw;
+  } catch (const std::exception& exception) {
+    const char* what = exception.what();
+    tell(name, what != nullptr ? what : "");
   } catch (...) {
-    tell("C++ exception; no memory for its text");
+    tell(name, nullptr);
   }
+  std::free(readable);
 }
 
 // The end of a thread (pthread_exit, pthread_cancel) unwinds the stack as an exception does, and must go on.
 template <typename Call>
-OrtStatus* guarded(const char* slot, Call call) {
+OrtStatus* guarded(Call call) {
   OrtStatus* status = nullptr;
   try {
     return call();
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (...) {
-    tell_exception([&](const char* what) { status = guard_host->failure(slot, what); });
+    tell_exception([&](const char* type, const char* what) { status = guard_host->failure(type, what); });
   }
   return status;
 }
@@ -66,7 +54,8 @@ auto guarded(const char* slot, Call call, OrtStatus** thrown) -> decltype(call()
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (...) {
-    tell_exception([&](const char* what) { guard_host->unreturned(slot, what, thrown); });
+    tell_exception(
+        [&](const char* type, const char* what) { guard_host->unreturned(slot, type, what, thrown); });
   }
   return decltype(call())();
 }

@@ -1,4 +1,4 @@
-"""C++ exceptions out of an EP library: a status where one can be returned, else a log line; the program goes on.
+"""C++ exceptions out of an EP library: a status where one can be returned, else a log line.
 
 The same program and EP run in our host, under AddressSanitizer, and in stock onnxruntime: where stock makes a
 status of an exception, so do we, at the same step.
