@@ -18,6 +18,7 @@ void custom_op_versions(const OrtCustomOp* op, int* first, int* last, OrtStatus*
   bool has_range = custom_op_version(op) >= 17 && op->GetStartVersion != NULL && op->GetEndVersion != NULL;
   *first = has_range ? call_OrtCustomOp_GetStartVersion(op, thrown) : 1;
   *last = has_range ? call_OrtCustomOp_GetEndVersion(op, thrown) : INT_MAX;
+  if (*last < 0) *last = INT_MAX; /* -1, or the largest uint32_t: there is no end */
 }
 
 static size_t formal_count(const OrtCustomOp* op, bool is_input, OrtStatus** thrown) {
@@ -199,18 +200,22 @@ static CustomOp* get_or_add(OrtModel* model, const char* domain, const char* nam
   char* own_domain = arena_str(&model->arena, domain, strlen(domain));
   char* own_name = arena_str(&model->arena, name, strlen(name));
   if (custom == NULL || own_domain == NULL || own_name == NULL) return NULL;
+  custom->origin = NULL;
   custom->schema.domain = own_domain;
   custom->schema.name = own_name;
   custom->next = name_map_get(&model->custom_ops, name);
   return name_map_put(&model->custom_ops, own_name, custom) ? custom : NULL;
 }
 
-static OrtStatus* add_op(OrtModel* model, const char* domain, const OrtCustomOp* op) {
+static OrtStatus* add_op(OrtModel* model, const OrtCustomOpDomain* domain, const OrtCustomOp* op,
+                         bool is_of_ep) {
   OrtStatus* thrown = NULL;
   const char* name = call_OrtCustomOp_GetName(op, &thrown);
   TRY(thrown);
-  CustomOp* custom = get_or_add(model, domain, name);
+  CustomOp* custom = get_or_add(model, domain->name, name);
   if (custom == NULL) return status_no_memory();
+  if (custom->origin == NULL) custom->origin = domain;
+  if (is_of_ep && custom->origin != domain) return NULL;
   for (size_t i = 0; i < custom->count; i++) {
     if (custom->ops[i] == op) return NULL; /* two domains of one name have it */
   }
@@ -264,10 +269,12 @@ static OrtStatus* resolve_nodes(OrtModel* model) {
   return NULL;
 }
 
-OrtStatus* model_add_custom_ops(OrtModel* model, const OrtCustomOpDomain* const* domains, size_t count) {
+OrtStatus* model_add_custom_ops(OrtModel* model, const OrtCustomOpDomain* const* domains, size_t count,
+                                size_t ep_count) {
   if (count == 0) return NULL;
   for (size_t i = 0; i < count; i++) {
-    for (size_t k = 0; k < domains[i]->count; k++) TRY(add_op(model, domains[i]->name, domains[i]->ops[k]));
+    for (size_t k = 0; k < domains[i]->count; k++)
+      TRY(add_op(model, domains[i], domains[i]->ops[k], i + ep_count >= count));
   }
   TRY(fill_schemas(model));
   TRY(resolve_nodes(model));
@@ -292,6 +299,7 @@ static ONNXTensorElementDataType tensor_element(const OrtTypeInfo* type) {
 /* True if `op` takes the node's inputs, as far as they are known. */
 static bool takes_inputs(const CustomOp* custom, const OrtCustomOp* op, const OrtNode* node,
                          ONNXTensorElementDataType* dynamic) {
+  ONNXTensorElementDataType shared = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED; /* by the variadic inputs */
   *dynamic = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   for (size_t i = 0; i < node->input_count; i++) {
     size_t index = formal_index(&custom->schema, i, true);
@@ -301,6 +309,10 @@ static bool takes_inputs(const CustomOp* custom, const OrtCustomOp* op, const Or
     if (formal->option == OP_SCHEMA_VARIADIC && !formal->is_homogeneous) continue;
     ONNXTensorElementDataType wanted = formal_type(op, index, true, NULL), given = tensor_element(type);
     if (type->kind != ONNX_TYPE_TENSOR) return false;
+    if (formal->option == OP_SCHEMA_VARIADIC && given != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED) {
+      if (shared != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED && shared != given) return false;
+      shared = given;
+    }
     if (wanted == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
       *dynamic = given;
     else if (given != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED && given != wanted)

@@ -179,6 +179,12 @@ static void value_blank(OrtValue* value) {
   value->allocator = NULL;
 }
 
+OrtStatus* value_new_blank(OrtValue** out) {
+  TRY(value_new(ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 0, NULL, out));
+  value_blank(*out);
+  return NULL;
+}
+
 void value_clear(OrtValue* value) {
   if (value->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING && value->data != NULL) {
     StringElement* strings = value->data;

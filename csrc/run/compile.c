@@ -140,14 +140,13 @@ static OrtStatus* create_state(Unit* unit) {
 static OrtStatus* find_kernel(Unit* unit) {
   OrtStatus* status = NULL;
   StrBuf text = {0}, why = {0};
-  TRY_DONE(kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why, &unit->kernel_entry));
+  unit->kernel_entry = kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why);
   if (unit->kernel_entry == NULL) {
     describe_node(&text, unit->node);
     status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it%s",
                         unit->ep->name, text.failed ? "?" : text.text,
                         why.failed || why.text == NULL ? "" : why.text);
   }
-done:
   strbuf_release(&text);
   strbuf_release(&why);
   return status;

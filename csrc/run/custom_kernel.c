@@ -169,7 +169,8 @@ OrtStatus* session_add_custom_ops(OrtSession* session) {
   const OrtSessionOptions* options = session->options;
   OrtModel* model = session->model;
   if (options->custom_op_domain_count == 0) return NULL;
-  TRY(model_add_custom_ops(model, options->custom_op_domains, options->custom_op_domain_count));
+  TRY(model_add_custom_ops(model, options->custom_op_domains, options->custom_op_domain_count,
+                           options->ep_domain_count));
   for (size_t i = 0; i < model->custom_ops.capacity; i++) {
     const NameMapEntry* entry = &model->custom_ops.entries[i];
     const CustomOp* custom = entry->name != NULL ? entry->value : NULL;

@@ -65,8 +65,7 @@ OrtStatus* ORT_API_CALL api_EpGraphSupportInfo_LookUpKernel(OrtEpGraphSupportInf
   REQUIRE_ARG(node);
   REQUIRE_ARG(out_kernel_def);
   const SessionEp* ep = graph_support_info->ep;
-  const KernelEntry* entry = NULL;
-  TRY(kernel_registry_find(ep->registry, ep->name, node_root(node), NULL, &entry));
+  const KernelEntry* entry = kernel_registry_find(ep->registry, ep->name, node_root(node), NULL);
   *out_kernel_def = entry != NULL ? entry->def : NULL;
   return NULL;
 }

@@ -91,7 +91,7 @@ static OrtStatus* plan_outputs(Planner* planner) {
                          .is_copied = !is_produced};
     Slot* slot = &plan->slots[spec->slot];
     if (is_produced) slot->output = (int32_t)plan->output_count;
-    slot->is_needed = true;
+    slot->is_needed = slot->is_needed || graph->parent_node != NULL; /* a caller of Run can do without */
     plan->output_count++;
     if (!name_map_put(&plan->output_names, spec->name, spec)) return status_no_memory();
   }

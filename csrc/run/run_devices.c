@@ -204,7 +204,7 @@ OrtStatus* devices_fetch(Frame* frame) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t wanted = frame->output_place[i];
     const OrtValue* made = frame->values[spec->slot];
-    if (wanted == 0 || spec->is_copied || made == NULL) continue;
+    if (wanted == 0 || spec->is_copied || made == NULL || made->kind == ONNX_TYPE_UNKNOWN) continue;
     OrtValue* target = frame->caller_outputs[wanted - 1];
     if (made == target) continue;
     const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;
