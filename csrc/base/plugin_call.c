@@ -34,8 +34,12 @@ static OrtStatus* exception_failure(const char* type, const char* what) {
 
 static void exception_unreturned(const char* slot, const char* type, const char* what, OrtStatus** thrown) {
   OrtStatus* status = exception_failure(type, what);
-  if (thrown != NULL && *thrown == NULL) { /* the first one is told */
+  if (thrown != NULL && *thrown == NULL) {
     *thrown = status_wrap(status, "%s", slot);
+    return;
+  }
+  if (thrown != NULL) { /* the first one is told */
+    status_release(status);
     return;
   }
   if (at_work.owner != NULL)

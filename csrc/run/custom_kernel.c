@@ -127,10 +127,16 @@ static bool fill_def(OrtKernelDef* def, const CustomOp* custom, const OrtCustomO
 
 /* ---- Into the registries ---- */
 
+/* takes `cause`, gives it with the operator in front. */
+static OrtStatus* custom_failure(OrtStatus* cause, const CustomOp* custom) {
+  return status_wrap(cause, "custom operator '%s' of domain '%s'", custom->schema.name,
+                     custom->schema.domain[0] != '\0' ? custom->schema.domain : "ai.onnx");
+}
+
 /* borrows: the EP whose kernel the operator is. */
-static const char* ep_of(const OrtSession* session, const OrtCustomOp* op) {
+static const char* ep_of(const OrtSession* session, const OrtCustomOp* op, OrtStatus** thrown) {
   const char* name =
-      op->GetExecutionProviderType != NULL ? call_OrtCustomOp_GetExecutionProviderType(op, NULL) : NULL;
+      op->GetExecutionProviderType != NULL ? call_OrtCustomOp_GetExecutionProviderType(op, thrown) : NULL;
   if (name != NULL && name[0] != '\0') return name;
   const OrtEpDevice* cpu = env_cpu_device(session->env);
   return cpu != NULL ? cpu->ep_name : "";
@@ -148,16 +154,16 @@ static OrtStatus* add_kernel(SessionEp* ep, const CustomOp* custom, const OrtCus
   bool is_good = fill_def(def, custom, op, ep->name, &thrown) && thrown == NULL &&
                  kernel_registry_add(ep->registry, def, kernel_create, (void*)(uintptr_t)op);
   kernel_def_release(def);
-  if (thrown != NULL)
-    return status_wrap(thrown, "custom operator '%s' of domain '%s'", custom->schema.name,
-                       custom->schema.domain);
+  if (thrown != NULL) return custom_failure(thrown, custom);
   return is_good ? NULL : status_no_memory();
 }
 
 static OrtStatus* add_kernels(OrtSession* session, const CustomOp* custom) {
   for (size_t i = 0; i < custom->count; i++) {
     const OrtCustomOp* op = custom->ops[i];
-    const char* ep_name = ep_of(session, op);
+    OrtStatus* thrown = NULL;
+    const char* ep_name = ep_of(session, op, &thrown);
+    if (thrown != NULL) return custom_failure(thrown, custom);
     for (size_t k = 0; k < session->ep_count && !is_placeholder(op); k++) {
       if (strcmp(session->eps[k].name, ep_name) == 0) TRY(add_kernel(&session->eps[k], custom, op));
     }
@@ -187,7 +193,7 @@ void describe_custom_op(StrBuf* text, const OrtSession* session, const OrtNode* 
     strbuf_append(text, ", a custom operator that does not take such inputs");
   else if (is_placeholder(op))
     strbuf_append(text, ", a custom operator without a kernel, which EP '%s' would have to compile",
-                  ep_of(session, op));
+                  ep_of(session, op, NULL));
   else
-    strbuf_append(text, ", a custom operator of EP '%s'", ep_of(session, op));
+    strbuf_append(text, ", a custom operator of EP '%s'", ep_of(session, op, NULL));
 }

@@ -1,6 +1,8 @@
-// Custom operators that do what few do, for any host: throw C++ exceptions, leave outputs unmade, have versions without
-// an end, take mixed inputs, stand in for an operator of ONNX. In domain "odd"; ODD_THROW_AT names the function that
-// throws, ODD_RELU_FROM the opset version from which on Relu of ONNX is one that adds 100.
+// Custom operators that do what few do, for any host: throw C++ exceptions, leave outputs unmade, have
+// versions without an end, take mixed inputs, stand in for an operator of ONNX. ODD_THROW_AT names the
+// function that throws, ODD_RELU_FROM the opset version from which on Relu of ONNX is one that adds 100. All
+// are in domain "odd", or in the one that ODD_DOMAIN names, which then also has an EpTwice, one that adds
+// 1000.
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -71,8 +73,12 @@ OrtMemType input_memory(const OrtCustomOp* op, size_t) {
   maybe_throw(op, "GetInputMemoryType");
   return OrtMemTypeDefault;
 }
-int min_arity(const OrtCustomOp*) { return 1; }
-int homogeneity(const OrtCustomOp* op) { return static_cast<const Op*>(op)->is_homogeneous; }
+int min_arity(const OrtCustomOp*) {
+  return 1;
+}
+int homogeneity(const OrtCustomOp* op) {
+  return static_cast<const Op*>(op)->is_homogeneous;
+}
 int start_version(const OrtCustomOp* op) {
   maybe_throw(op, "GetStartVersion");
   return static_cast<const Op*>(op)->first;
@@ -132,13 +138,16 @@ OrtStatus* compute_v2(void* kernel, OrtKernelContext* context) {
   maybe_throw(static_cast<Kernel*>(kernel)->op, "KernelComputeV2");
   return run(static_cast<Kernel*>(kernel), context);
 }
-OrtStatus* compute_nothing(void*, OrtKernelContext*) { return nullptr; }
+OrtStatus* compute_nothing(void*, OrtKernelContext*) {
+  return nullptr;
+}
 OrtStatus* infer_shape(const OrtCustomOp* op, OrtShapeInferContext*) {
   maybe_throw(op, "InferOutputShapeFn");
   return nullptr;
 }
 
-Op make(const char* name, ONNXTensorElementDataType type, size_t outputs = 1, int first = 1, int last = 1000) {
+Op make(const char* name, ONNXTensorElementDataType type, size_t outputs = 1, int first = 1,
+        int last = 1000) {
   Op op = {};
   op.version = 22;
   op.GetName = get_name;
@@ -158,7 +167,7 @@ Op make(const char* name, ONNXTensorElementDataType type, size_t outputs = 1, in
   op.GetEndVersion = end_version;
   op.CreateKernelV2 = create_v2;
   op.KernelComputeV2 = compute_v2;
-  op.CreateKernel = create; // stock wants both
+  op.CreateKernel = create;  // stock wants both
   op.KernelCompute = compute;
   op.KernelDestroy = destroy;
   op.name = name;
@@ -174,13 +183,14 @@ Op throws = make("Throws", kFloat), throws_v2 = make("ThrowsV2", kFloat);
 Op half = make("Half", kFloat, 2), mute = make("Mute", kFloat);
 Op endless = make("Endless", kFloat, 1, 2, -1);
 Op join = make("Join", kAny), mixed = make("Mixed", kAny), sum = make("FloatJoin", kFloat);
-Op relu = make("Relu", kFloat);
+Op relu = make("Relu", kFloat), twice = make("EpTwice", kFloat);
 
 }  // namespace
 
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   const OrtApi* api = base->GetApi(22);
   const char* relu_from = std::getenv("ODD_RELU_FROM");
+  const char* domain = std::getenv("ODD_DOMAIN");
   const char* thrown = std::getenv("ODD_THROW_AT");
   if (thrown != nullptr && std::strcmp(thrown, "RegisterCustomOps") == 0)
     throw std::runtime_error("thrown in RegisterCustomOps");
@@ -192,7 +202,9 @@ extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApi
   join.is_variadic = mixed.is_variadic = sum.is_variadic = true;
   mixed.is_homogeneous = false;
   relu.added = 100;
-  OrtStatus* status = api->CreateCustomOpDomain("odd", &odd);
+  OrtStatus* status = api->CreateCustomOpDomain(domain != nullptr ? domain : "odd", &odd);
+  twice.added = 1000;
+  if (domain != nullptr && status == nullptr) status = api->CustomOpDomain_Add(odd, &twice);
   for (const Op* op : {&throws, &throws_v2, &half, &mute, &endless, &join, &mixed, &sum})
     if (status == nullptr) status = api->CustomOpDomain_Add(odd, op);
   if (status == nullptr) status = api->AddCustomOpDomain(options, odd);
