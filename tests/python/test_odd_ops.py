@@ -257,7 +257,7 @@ def test_a_domain_is_merged_operator_by_operator(
     options.add_provider_for_devices([d for d in host.get_ep_devices() if d.ep_name == EP_NAME], {})
     nodes = [node("Placeholder", ["x"], ["y"], "test.ep"), node("Endless", ["x"], ["z"], "test.ep")]
     nodes.append(node("EpTwice", ["x"], ["w"], "test.ep"))
-    model = odd_model(nodes, {name: TensorProto.FLOAT for name in "yzw"})
+    model = odd_model(nodes, dict.fromkeys("yzw", TensorProto.FLOAT))
     if host is ort_abi:
         session = host.InferenceSession(model, options)
         y, z, w = session.run(None, {"x": X, "i": I})
