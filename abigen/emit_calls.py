@@ -121,7 +121,7 @@ def guarded_calls_inc(abi: Abi) -> str:
     for call in calls:
         slot, thrown = ("", "") if call.function.returns_status else (f'"{call.text}", ', ", thrown")
         parts.append(f"static {call.prototype(call.name)} {{")
-        parts.append(f'  return guarded({slot}[&] {{ return {call.direct}; }}{thrown});\n}}\n')
+        parts.append(f"  return guarded({slot}[&] {{ return {call.direct}; }}{thrown});\n}}\n")
     parts.append("static const GuardedCalls calls = {")
     parts += [f"    {call.name}," for call in calls]
     parts.append("};")

@@ -55,9 +55,10 @@ static void append_step(Line* line, const Step* step, const char* slot) {
   else
     append(line, unit->kernel != NULL ? "OrtKernelImpl::Compute" : "OrtNodeComputeInfo::Compute");
   if (unit->is_fused) append_quoted(line, ", fused node ", unit->node->name);
-  if (unit->node_count != 0)
-    append_node(line, unit->is_fused ? " with node " : ", node ", unit->nodes[0]->name,
-                unit->nodes[0]->op_type);
+  if (unit->is_fused)
+    append_node(line, " with node ", unit->nodes[0]->name, unit->nodes[0]->op_type);
+  else
+    append_node(line, ", node ", unit->node->name, unit->node->op_type);
 }
 
 static void append_work(Line* line) {

@@ -232,7 +232,12 @@ static bool types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why)
     const KernelConstraint* constraint = &def->constraints[i];
     bool known;
     ONNXTensorElementDataType type = constrained_type(schema, node, constraint->name, &known);
-    if (!known) { /* as it is where a custom operator stands in for ONNX's, for which the kernel was made */
+    if (!known) {
+      if (node_custom_op(node) == NULL) /* which may stand in for the one that the kernel was made for */
+        LOG(NULL, WARNING,
+            "EP '%s': its kernel for '%s' constrains '%s', which is no type parameter of version %d; it is "
+            "not used",
+            def->ep_name, node->op_type, constraint->name, node->since_version);
       if (why != NULL)
         strbuf_append(why,
                       "; one constrains '%s', but the operator has no type parameter (or input or "
