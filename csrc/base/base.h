@@ -187,7 +187,7 @@ static inline const GuardedCalls* guarded_calls(void) {
   return __atomic_load_n(&plugin_guard, __ATOMIC_ACQUIRE);
 }
 /* After a plugin was loaded: puts the guard in place if there is C++ code in the process. A guard that is
- * missing is a warning, once. Any thread. */
-void plugin_guard_load(void);
+ * missing is a warning, once; an error only when there is no memory to look for it. Any thread. */
+OrtStatus* plugin_guard_load(void);
 
 #endif

@@ -58,11 +58,11 @@ static bool is_mapped(const char* soname) {
   return handle != NULL;
 }
 
-/* gives (caller releases with mem_free): the guard lies beside this library. */
+/* gives (caller releases with mem_free): the guard lies beside this library. NULL: no memory. */
 static char* guard_path(void) {
   Dl_info info;
-  if (dladdr(&guard_host, &info) == 0 || info.dli_fname == NULL) return NULL;
-  char* folder = str_folder(info.dli_fname);
+  bool is_known = dladdr(&guard_host, &info) != 0 && info.dli_fname != NULL;
+  char* folder = str_folder(is_known ? info.dli_fname : "");
   char* path = folder != NULL ? str_format("%s/%s", folder, GUARD_NAME) : NULL;
   mem_free(folder);
   return path;
@@ -84,19 +84,26 @@ static const GuardedCalls* open_guard(const char* path, const char** why) {
   return entry.call(&guard_host, sizeof(GuardedCalls));
 }
 
-void plugin_guard_load(void) {
-  if (guarded_calls() != NULL || (!is_mapped("libstdc++.so.6") && !is_mapped("libgcc_s.so.1"))) return;
+/* Under load_mutex. */
+static OrtStatus* load_guard(void) {
+  const char* why = NULL;
+  char* path = guard_path();
+  if (path == NULL) return status_no_memory();
+  const GuardedCalls* calls = open_guard(path, &why);
+  mem_free(path);
+  __atomic_store_n(&plugin_guard, calls, __ATOMIC_RELEASE);
+  is_given_up = calls == NULL;
+  if (is_given_up)
+    LOG(NULL, WARNING, "C++ exceptions of plugins will end the process: %s cannot be used: %s", GUARD_NAME,
+        why != NULL ? why : "no reason given");
+  return NULL;
+}
+
+OrtStatus* plugin_guard_load(void) {
+  OrtStatus* status = NULL;
+  if (guarded_calls() != NULL || (!is_mapped("libstdc++.so.6") && !is_mapped("libgcc_s.so.1"))) return NULL;
   pthread_mutex_lock(&load_mutex);
-  if (guarded_calls() == NULL && !is_given_up) {
-    const char* why = "no memory";
-    char* path = guard_path();
-    const GuardedCalls* calls = path != NULL ? open_guard(path, &why) : NULL;
-    __atomic_store_n(&plugin_guard, calls, __ATOMIC_RELEASE);
-    is_given_up = calls == NULL;
-    if (is_given_up)
-      LOG(NULL, WARNING, "C++ exceptions of plugins will end the process: %s cannot be used: %s", GUARD_NAME,
-          why != NULL ? why : "no reason given");
-    mem_free(path);
-  }
+  if (guarded_calls() == NULL && !is_given_up) status = load_guard();
   pthread_mutex_unlock(&load_mutex);
+  return status;
 }

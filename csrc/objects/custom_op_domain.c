@@ -31,7 +31,7 @@ void ORT_API_CALL api_ReleaseCustomOpDomain(OrtCustomOpDomain* input) {
 OrtStatus* ORT_API_CALL api_CustomOpDomain_Add(OrtCustomOpDomain* custom_op_domain, const OrtCustomOp* op) {
   REQUIRE_ARG(custom_op_domain);
   REQUIRE_ARG(op);
-  plugin_guard_load(); /* the program may be written in C++ */
+  TRY(plugin_guard_load()); /* the program may be written in C++ */
   OrtStatus* thrown = NULL;
   if (op->GetName == NULL || op->GetInputType == NULL || op->GetInputTypeCount == NULL ||
       op->GetOutputType == NULL || op->GetOutputTypeCount == NULL ||
@@ -93,7 +93,7 @@ static OrtStatus* register_operators(OrtSessionOptions* options, void* handle, c
   } found = {.symbol = dlsym(handle, function)};
   if (found.symbol == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "custom op library '%s' has no function %s", path, function);
-  plugin_guard_load();
+  TRY(plugin_guard_load());
   OrtStatus* status = call_RegisterCustomOpsFn(found.call, options, OrtGetApiBase());
   return status != NULL ? status_wrap(status, "custom op library '%s': %s failed", path, function) : NULL;
 }

@@ -75,7 +75,7 @@ static OrtStatus* library_open(EpLibrary* library, CreateEpApiFactoriesFn* creat
   void *create_symbol, *release_symbol;
   library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
   if (library->handle == NULL) return status_new(ORT_FAIL, "cannot load: %s", dlerror());
-  plugin_guard_load();
+  TRY(plugin_guard_load());
   TRY(find_symbol(library->handle, "CreateEpFactories", &create_symbol));
   TRY(find_symbol(library->handle, "ReleaseEpFactory", &release_symbol));
   memcpy(create, &create_symbol, sizeof *create); /* ISO C has no cast from data to function pointers */
