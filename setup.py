@@ -1,4 +1,4 @@
-"""Builds the two native artefacts: libort_abi.so (plain C) and the cffi module on top of it."""
+"""Builds the native artefacts: libort_abi.so (plain C), its guard (C++), and the cffi module on top of it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,14 @@ class BuildNative(build_ext):
         work = ROOT / self.get_finalized_command("build").build_base / "native"
         package = Path(self.get_ext_fullpath(build_ffi.MODULE)).parent
         package.mkdir(parents=True, exist_ok=True)
-        library = native_build.build(work, native_build.Options(cc=os.environ.get("CC", "cc")))
+        compilers = {"cc": os.environ.get("CC", "cc"), "cxx": os.environ.get("CXX", "c++")}
+        library = native_build.build(work, native_build.Options(**compilers))
         shutil.copy2(library, package / native_build.LIBRARY_NAME)
+        guard = work / native_build.GUARD_NAME
+        if guard.exists():
+            shutil.copy2(guard, package)
+        else:
+            (package / guard.name).unlink(missing_ok=True)
         (package / "include").mkdir(exist_ok=True)
         shutil.copy2(native_build.HEADERS[0], package / "include")
         build_ffi.write_python(package)

@@ -1,5 +1,7 @@
 """Builds libort_abi.so: `python -m abigen.native_build --out DIR [--sanitize address,undefined] [--cc CC]`.
 
+The guard against C++ exceptions, libort_abi_cxx_guard.so, is built beside it where there is a C++ compiler.
+
 Incremental (a source is compiled again when it, a header it includes or the flags changed) and safe to call
 from several processes on one folder: the second waits for the first.
 """
@@ -11,18 +13,21 @@ import fcntl
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from abigen import emit_c, header, schemas
+from abigen import emit_c, emit_calls, header, schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
 HEADERS = [CSRC / "include" / "ort_abi.h", CSRC / "include" / "ort_abi_host.h"]
 LIBRARY_NAME = "libort_abi.so"
+GUARD_NAME = "libort_abi_cxx_guard.so"
+GUARD_SOURCE = CSRC / "cxx_guard" / "cxx_guard.cc"
 JOBS = 2
 
 WARNINGS = [
@@ -34,6 +39,7 @@ WARNINGS = [
     "-Werror=discarded-qualifiers",
 ]
 CFLAGS = ["-std=c11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE"]
+CXXFLAGS = ["-std=c++11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror"]
 LOOPS = CSRC / "cpu_ep"
 LOOP_FLAGS = ["-O3"]  # gcc vectorises loops over elements from here on
 LIBS = ["-ldl", "-lm", "-lpthread"]
@@ -49,6 +55,7 @@ class Options:
 
     cc: str = "cc"
     sanitize: str = ""
+    cxx: str = "c++"
 
     def is_clang(self) -> bool:
         """True if the compiler calls itself clang."""
@@ -67,6 +74,12 @@ class Options:
         warnings = [flag for flag in self.warnings() if flag != "-Werror" or not self.sanitize]
         includes = [f"-I{CSRC / 'include'}", f"-I{CSRC}", f"-I{generated}"]
         return [*CFLAGS, *warnings, *includes, *self._sanitizer_flags()]
+
+    def cxx_command(self, generated: Path) -> list[str]:
+        """The command that makes the guard, without its files: it is C++, but for the C++ library alone."""
+        includes = [f"-I{CSRC / 'include'}", f"-I{CSRC}", f"-I{generated}"]
+        link = ["-shared", f"-Wl,-soname,{GUARD_NAME}"]
+        return [*shlex.split(self.cxx), *CXXFLAGS, *includes, *self._sanitizer_flags(), *link]
 
     def ldflags(self) -> list[str]:
         """Flags of the link. Undefined symbols are errors, but the program brings the sanitizers' own."""
@@ -95,6 +108,9 @@ def generate(folder: Path) -> list[Path]:
         write_if_changed(folder / "api_tables.c", emit_c.api_tables_c(abi))
         write_if_changed(folder / "abi_asserts.c", emit_c.abi_asserts_c(abi))
         write_if_changed(folder / "op_schemas.c", schemas.op_schemas_c())
+        write_if_changed(folder / "guarded_calls.h", emit_calls.guarded_calls_h(abi))
+        write_if_changed(folder / "guarded_calls.inc", emit_calls.guarded_calls_inc(abi))
+        write_if_changed(folder / "plugin_calls.h", emit_calls.plugin_calls_h(abi))
         stamp.write_text("")
     return [folder / name for name in names]
 
@@ -144,7 +160,24 @@ def _build_locked(out: Path, options: Options) -> Path:
         error = _run(link)
         if error:
             raise BuildError(error)
+    build_guard(out, options)
     return library
+
+
+def build_guard(out: Path, options: Options) -> None:
+    """Builds the guard, or says that it cannot be: without one the library works, but for C++ exceptions."""
+    command = options.cxx_command(out / "generated")
+    if shutil.which(command[0]) is None:
+        print(f"no C++ compiler ({command[0]}): {GUARD_NAME} is not built", file=sys.stderr)
+        (out / GUARD_NAME).unlink(missing_ok=True)
+        return
+    write_if_changed(out / "command-guard.txt", shlex.join(command) + "\n")
+    guard = out / GUARD_NAME
+    if _is_stale(GUARD_SOURCE, guard, out / "command-guard.txt"):
+        dependencies = ["-MMD", "-MF", str(guard.with_suffix(".d"))]
+        error = _run([*command, *dependencies, str(GUARD_SOURCE), "-o", str(guard)])
+        if error:
+            raise BuildError(error)
 
 
 def _object_path(out: Path, source: Path) -> Path:
@@ -184,9 +217,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="build folder")
     parser.add_argument("--sanitize", default="", help="address,undefined or thread")
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler")
+    parser.add_argument("--cxx", default=os.environ.get("CXX", "c++"), help="C++ compiler")
     arguments = parser.parse_args()
     try:
-        print(build(arguments.out, Options(cc=arguments.cc, sanitize=arguments.sanitize)))
+        print(build(arguments.out, Options(arguments.cc, arguments.sanitize, arguments.cxx)))
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ort_abi import dtypes
 from ort_abi._lib import CData, Handle, api, c_strings, check, encode, ffi, lib
-from ort_abi.value import cpu_memory, flat_types, host_memories, owned, to_array
+from ort_abi.value import cpu_memory, flat_types, host_memories, output_array, owned
 
 __all__ = ["Runner"]
 
@@ -109,8 +109,10 @@ def _outputs(flat: list[int], session: Handle) -> list[Any]:
     return [_array(result) if isinstance(result, Handle) else result for result in results]
 
 
-def _array(handle: Handle) -> NDArray[Any]:
-    array = to_array(handle)
+def _array(handle: Handle) -> NDArray[Any] | None:
+    array = output_array(handle)
+    if array is None:
+        return None
     element_type = dtypes.to_onnx(array.dtype)
     if element_type != dtypes.STRING and not dtypes.is_packed(element_type):
         _dtypes[element_type] = array.dtype

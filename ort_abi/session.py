@@ -36,7 +36,7 @@ from ort_abi.io_binding import IOBinding
 from ort_abi.kernels import KernelDef, read_kernels
 from ort_abi.options import Provider, RunOptions, SessionOptions
 from ort_abi.prepacked import PrepackedWeightsContainer
-from ort_abi.value import OrtValue, dtype_of, owned, tensor_over, to_array, type_text
+from ort_abi.value import OrtValue, dtype_of, output_array, owned, tensor_over, type_text
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
@@ -256,7 +256,7 @@ class InferenceSession:
             if outputs is not None:
                 return outputs
         return [
-            None if handle is None else to_array(handle)
+            None if handle is None else output_array(handle)
             for handle in self._run(output_names, input_feed, run_options)
         ]
 

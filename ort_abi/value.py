@@ -171,6 +171,13 @@ def to_array(handle: Handle) -> NDArray[Any]:
     return array
 
 
+def output_array(handle: Handle) -> NDArray[Any] | None:
+    """What `to_array` gives; None for a value without content: an output that no kernel made."""
+    has_value = ffi.new("int*")
+    check(api.HasValue(handle.pointer, has_value))
+    return to_array(handle) if has_value[0] else None
+
+
 def _type_of(pointer: CData) -> str:
     out = ffi.new("OrtTypeInfo**")
     check(api.GetTypeInfo(pointer, out))

@@ -1,4 +1,5 @@
-/* base: what everything stands on. Memory, statuses, logging, strings, arenas, name maps. */
+/* base: what everything stands on. Memory, statuses, logging, strings, arenas, name maps, calls into plugins.
+ */
 #ifndef ORT_ABI_BASE_H
 #define ORT_ABI_BASE_H
 
@@ -8,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guarded_calls.h"
 #include "ort_abi.h"
 
 #define PRINTF_LIKE(format_index, first) __attribute__((format(printf, format_index, first)))
@@ -177,5 +179,32 @@ void* name_map_get_n(const NameMap* map, const char* name, size_t length);
 bool name_map_put(NameMap* map, const char* name, void* value);
 bool name_map_put_n(NameMap* map, const char* name, size_t length, void* value);
 void name_map_release(NameMap* map); /* releases the map, not the values */
+
+/* ---- plugin_call.c: what surrounds the calls of the generated plugin_calls.h, the only way into a plugin
+ * ---- */
+
+/* Whom this thread has called, for a report of a crash: read by a signal handler, so only what stays readable
+ * while the call lasts is put here. */
+typedef struct AtWork {
+  const char* slot;      /* "OrtEp::Compile"; NULL: none */
+  const char* kind;      /* "EP" or "EP library" */
+  const char* owner;     /* its name; NULL: not known */
+  const char* node_name; /* NULL: no single node is at work */
+  const char* op_type;
+  const struct Step* const* step; /* the step of a running plan; NULL: none runs */
+} AtWork;
+/* In the thread's first block: a signal handler may not allocate one. */
+extern _Thread_local AtWork at_work __attribute__((tls_model("initial-exec")));
+/* Notes whose slots are called next, and gives what was noted before: the caller puts that back. */
+AtWork at_work_begin(const char* kind, const char* owner, const char* node_name, const char* op_type);
+
+/* Calls that catch C++ exceptions; NULL: nobody throws any, as far as is known. */
+extern const GuardedCalls* plugin_guard;
+static inline const GuardedCalls* guarded_calls(void) {
+  return __atomic_load_n(&plugin_guard, __ATOMIC_ACQUIRE);
+}
+/* After a plugin was loaded: puts the guard in place if there is C++ code in the process. A guard that is
+ * missing is a warning, once; an error only when there is no memory to look for it. Any thread. */
+OrtStatus* plugin_guard_load(void);
 
 #endif

@@ -30,6 +30,13 @@ ORT_ABI_EXPORT OrtStatus* ortabi_inject_hardware_device(OrtEnv* env, OrtHardware
  * (0), and as sessions show it that may use an arena (1); NULL past the last. borrows: they stay for ever. */
 ORT_ABI_EXPORT const OrtMemoryInfo* ortabi_host_memory(size_t index);
 
+/* ---- Crashes ---- */
+
+/* From now on a fatal signal (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT) writes one line to stderr that names it and, if
+ * an EP was at work on the thread, the EP, the slot and the node; then it goes to whoever handled it before. For
+ * programs, not for libraries: handlers are the process's. */
+ORT_ABI_EXPORT void ortabi_report_crashes(void);
+
 /* ---- Models without a session ---- */
 
 /* Reads a model so that its graph can be looked at with the Graph_*, Node_*, ValueInfo_* and OpAttr_* slots.

@@ -14,41 +14,50 @@ uint32_t custom_op_version(const OrtCustomOp* op) {
   return version == 0 ? 1 : version < ORT_API_VERSION ? version : ORT_API_VERSION;
 }
 
-void custom_op_versions(const OrtCustomOp* op, int* first, int* last) {
+void custom_op_versions(const OrtCustomOp* op, int* first, int* last, OrtStatus** thrown) {
   bool has_range = custom_op_version(op) >= 17 && op->GetStartVersion != NULL && op->GetEndVersion != NULL;
-  *first = has_range ? op->GetStartVersion(op) : 1;
-  *last = has_range ? op->GetEndVersion(op) : INT_MAX;
+  *first = has_range ? call_OrtCustomOp_GetStartVersion(op, thrown) : 1;
+  *last = has_range ? call_OrtCustomOp_GetEndVersion(op, thrown) : INT_MAX;
+  if (*last < 0) *last = INT_MAX; /* -1, or the largest uint32_t: there is no end */
 }
 
-static size_t formal_count(const OrtCustomOp* op, bool is_input) {
-  return is_input ? op->GetInputTypeCount(op) : op->GetOutputTypeCount(op);
+static size_t formal_count(const OrtCustomOp* op, bool is_input, OrtStatus** thrown) {
+  return is_input ? call_OrtCustomOp_GetInputTypeCount(op, thrown)
+                  : call_OrtCustomOp_GetOutputTypeCount(op, thrown);
 }
 
-static ONNXTensorElementDataType formal_type(const OrtCustomOp* op, size_t index, bool is_input) {
-  return is_input ? op->GetInputType(op, index) : op->GetOutputType(op, index);
+static ONNXTensorElementDataType formal_type(const OrtCustomOp* op, size_t index, bool is_input,
+                                             OrtStatus** thrown) {
+  return is_input ? call_OrtCustomOp_GetInputType(op, index, thrown)
+                  : call_OrtCustomOp_GetOutputType(op, index, thrown);
 }
 
 /* Required, optional or variadic; `formal` gets what else there is to a variadic one. */
-static void read_characteristic(const OrtCustomOp* op, size_t index, bool is_input, OpSchemaFormal* formal) {
+static void read_characteristic(const OrtCustomOp* op, size_t index, bool is_input, OpSchemaFormal* formal,
+                                OrtStatus** thrown) {
   uint32_t version = custom_op_version(op);
-  OrtCustomOpInputOutputCharacteristic(ORT_API_CALL * get)(const OrtCustomOp*, size_t) =
-      version < 8 ? NULL
-      : is_input  ? op->GetInputCharacteristic
-                  : op->GetOutputCharacteristic;
-  OrtCustomOpInputOutputCharacteristic kind = get != NULL ? get(op, index) : INPUT_OUTPUT_REQUIRED;
+  OrtCustomOpInputOutputCharacteristic kind = INPUT_OUTPUT_REQUIRED;
+  if (version >= 8 && is_input && op->GetInputCharacteristic != NULL)
+    kind = call_OrtCustomOp_GetInputCharacteristic(op, index, thrown);
+  if (version >= 8 && !is_input && op->GetOutputCharacteristic != NULL)
+    kind = call_OrtCustomOp_GetOutputCharacteristic(op, index, thrown);
   formal->option = OP_SCHEMA_SINGLE;
   formal->min_arity = 1;
   formal->is_homogeneous = true;
   if (kind == INPUT_OUTPUT_OPTIONAL) formal->option = OP_SCHEMA_OPTIONAL;
   if (kind != INPUT_OUTPUT_VARIADIC || version < 14) return;
   formal->option = OP_SCHEMA_VARIADIC;
-  int(ORT_API_CALL * arity)(const OrtCustomOp*) =
-      is_input ? op->GetVariadicInputMinArity : op->GetVariadicOutputMinArity;
-  int(ORT_API_CALL * homogeneity)(const OrtCustomOp*) =
-      is_input ? op->GetVariadicInputHomogeneity : op->GetVariadicOutputHomogeneity;
-  int least = arity != NULL ? arity(op) : 1;
+  int least = 1, homogeneity = 1;
+  if (is_input && op->GetVariadicInputMinArity != NULL)
+    least = call_OrtCustomOp_GetVariadicInputMinArity(op, thrown);
+  if (!is_input && op->GetVariadicOutputMinArity != NULL)
+    least = call_OrtCustomOp_GetVariadicOutputMinArity(op, thrown);
+  if (is_input && op->GetVariadicInputHomogeneity != NULL)
+    homogeneity = call_OrtCustomOp_GetVariadicInputHomogeneity(op, thrown);
+  if (!is_input && op->GetVariadicOutputHomogeneity != NULL)
+    homogeneity = call_OrtCustomOp_GetVariadicOutputHomogeneity(op, thrown);
   formal->min_arity = (uint8_t)(least < 0 ? 0 : least > UINT8_MAX ? UINT8_MAX : least);
-  formal->is_homogeneous = homogeneity == NULL || homogeneity(op) != 0;
+  formal->is_homogeneous = homogeneity != 0;
 }
 
 /* ---- Schemas ---- */
@@ -65,11 +74,11 @@ static const char* tensor_type_name(OrtModel* model, ONNXTensorElementDataType t
 
 /* The types that some OrtCustomOp of the name takes for a formal. */
 static OrtStatus* fill_types(OrtModel* model, const CustomOp* custom, size_t index, bool is_input,
-                             OpSchemaConstraint* out) {
+                             OpSchemaConstraint* out, OrtStatus** thrown) {
   bool is_allowed[TENSOR_TYPE_COUNT + 1] = {false};
   bool is_any = false;
   for (size_t i = 0; i < custom->count; i++) {
-    int type = (int)formal_type(custom->ops[i], index, is_input);
+    int type = (int)formal_type(custom->ops[i], index, is_input, thrown);
     if (type < 0 || type > TENSOR_TYPE_COUNT)
       return status_new(ORT_INVALID_ARGUMENT, "%s %zu has the unknown element type %d",
                         is_input ? "input" : "output", index, type);
@@ -88,16 +97,17 @@ static OrtStatus* fill_types(OrtModel* model, const CustomOp* custom, size_t ind
 }
 
 /* All OrtCustomOps of one name have as many inputs and outputs, of the same kinds. */
-static OrtStatus* check_overloads(const CustomOp* custom, size_t count, bool is_input) {
+static OrtStatus* check_overloads(const CustomOp* custom, size_t count, bool is_input, OrtStatus** thrown) {
   const char* what = is_input ? "inputs" : "outputs";
   for (size_t i = 0; i < custom->count; i++) {
-    if (formal_count(custom->ops[i], is_input) != count)
+    size_t other_count = formal_count(custom->ops[i], is_input, thrown);
+    if (other_count != count)
       return status_new(ORT_INVALID_ARGUMENT, "it is there more than once, with %zu and %zu %s", count,
-                        formal_count(custom->ops[i], is_input), what);
+                        other_count, what);
     for (size_t k = 0; k < count; k++) {
       OpSchemaFormal known = {0}, other = {0};
-      read_characteristic(custom->ops[0], k, is_input, &known);
-      read_characteristic(custom->ops[i], k, is_input, &other);
+      read_characteristic(custom->ops[0], k, is_input, &known, thrown);
+      read_characteristic(custom->ops[i], k, is_input, &other, thrown);
       if (known.option != other.option || known.min_arity != other.min_arity ||
           known.is_homogeneous != other.is_homogeneous)
         return status_new(ORT_INVALID_ARGUMENT,
@@ -113,8 +123,8 @@ static OrtStatus* check_overloads(const CustomOp* custom, size_t count, bool is_
 /* Fills in the inputs or outputs; constraints are appended to the schema's. */
 static OrtStatus* fill_formals(OrtModel* model, const CustomOp* custom, bool is_input,
                                OpSchemaFormal* formals, size_t count, OpSchemaConstraint* constraints,
-                               int* least, int* most) {
-  TRY(check_overloads(custom, count, is_input));
+                               int* least, int* most, OrtStatus** thrown) {
+  TRY(check_overloads(custom, count, is_input, thrown));
   *least = 0;
   *most = (int)count;
   for (size_t i = 0; i < count; i++) {
@@ -123,21 +133,22 @@ static OrtStatus* fill_formals(OrtModel* model, const CustomOp* custom, bool is_
     mem_free(text);
     if (name == NULL) return status_no_memory();
     formals[i].name = formals[i].type_str = constraints[i].name = name;
-    read_characteristic(custom->ops[0], i, is_input, &formals[i]);
+    read_characteristic(custom->ops[0], i, is_input, &formals[i], thrown);
     if (formals[i].option == OP_SCHEMA_SINGLE) *least = (int)i + 1;
     if (formals[i].option == OP_SCHEMA_VARIADIC) {
       *most = INT_MAX;
       if (formals[i].min_arity != 0) *least = (int)i + formals[i].min_arity;
     }
-    TRY(fill_types(model, custom, i, is_input, &constraints[i]));
+    TRY(fill_types(model, custom, i, is_input, &constraints[i], thrown));
   }
   return NULL;
 }
 
-static OrtStatus* fill_schema(OrtModel* model, CustomOp* custom) {
+/* *thrown: what the first query that threw, threw; nothing of the schema counts then. */
+static OrtStatus* fill_schema(OrtModel* model, CustomOp* custom, OrtStatus** thrown) {
   const OrtCustomOp* op = custom->ops[0];
   OpSchema* schema = &custom->schema;
-  size_t inputs = formal_count(op, true), outputs = formal_count(op, false);
+  size_t inputs = formal_count(op, true, thrown), outputs = formal_count(op, false, thrown);
   if (inputs > INT16_MAX || outputs > INT16_MAX)
     return status_new(ORT_INVALID_ARGUMENT, "it says that it has %zu inputs and %zu outputs", inputs,
                       outputs);
@@ -151,11 +162,11 @@ static OrtStatus* fill_schema(OrtModel* model, CustomOp* custom) {
   schema->output_count = (uint16_t)outputs;
   schema->constraint_count = (uint16_t)(inputs + outputs);
   int last;
-  custom_op_versions(op, &schema->since_version, &last);
-  TRY(fill_formals(model, custom, true, formals, inputs, constraints, &schema->min_input,
-                   &schema->max_input));
+  custom_op_versions(op, &schema->since_version, &last, thrown);
+  TRY(fill_formals(model, custom, true, formals, inputs, constraints, &schema->min_input, &schema->max_input,
+                   thrown));
   return fill_formals(model, custom, false, formals + inputs, outputs, constraints + inputs,
-                      &schema->min_output, &schema->max_output);
+                      &schema->min_output, &schema->max_output, thrown);
 }
 
 /* ---- The model's table: op_type -> CustomOp ---- */
@@ -189,15 +200,22 @@ static CustomOp* get_or_add(OrtModel* model, const char* domain, const char* nam
   char* own_domain = arena_str(&model->arena, domain, strlen(domain));
   char* own_name = arena_str(&model->arena, name, strlen(name));
   if (custom == NULL || own_domain == NULL || own_name == NULL) return NULL;
+  custom->origin = NULL;
   custom->schema.domain = own_domain;
   custom->schema.name = own_name;
   custom->next = name_map_get(&model->custom_ops, name);
   return name_map_put(&model->custom_ops, own_name, custom) ? custom : NULL;
 }
 
-static OrtStatus* add_op(OrtModel* model, const char* domain, const OrtCustomOp* op) {
-  CustomOp* custom = get_or_add(model, domain, op->GetName(op));
+static OrtStatus* add_op(OrtModel* model, const OrtCustomOpDomain* domain, const OrtCustomOp* op,
+                         bool is_of_ep) {
+  OrtStatus* thrown = NULL;
+  const char* name = call_OrtCustomOp_GetName(op, &thrown);
+  TRY(thrown);
+  CustomOp* custom = get_or_add(model, domain->name, name);
   if (custom == NULL) return status_no_memory();
+  if (custom->origin == NULL) custom->origin = domain;
+  if (is_of_ep && custom->origin != domain) return NULL;
   for (size_t i = 0; i < custom->count; i++) {
     if (custom->ops[i] == op) return NULL; /* two domains of one name have it */
   }
@@ -218,7 +236,12 @@ static OrtStatus* fill_schemas(OrtModel* model) {
     const NameMapEntry* entry = &model->custom_ops.entries[i];
     for (CustomOp* custom = entry->name != NULL ? entry->value : NULL; custom != NULL;
          custom = custom->next) {
-      OrtStatus* status = fill_schema(model, custom);
+      OrtStatus* thrown = NULL;
+      OrtStatus* status = fill_schema(model, custom, &thrown);
+      if (thrown != NULL) {
+        status_release(status);
+        status = thrown;
+      }
       if (status != NULL)
         return status_wrap(status, "custom operator '%s' of domain '%s'", custom->schema.name,
                            custom->schema.domain[0] != '\0' ? custom->schema.domain : "ai.onnx");
@@ -246,10 +269,12 @@ static OrtStatus* resolve_nodes(OrtModel* model) {
   return NULL;
 }
 
-OrtStatus* model_add_custom_ops(OrtModel* model, const OrtCustomOpDomain* const* domains, size_t count) {
+OrtStatus* model_add_custom_ops(OrtModel* model, const OrtCustomOpDomain* const* domains, size_t count,
+                                size_t ep_count) {
   if (count == 0) return NULL;
   for (size_t i = 0; i < count; i++) {
-    for (size_t k = 0; k < domains[i]->count; k++) TRY(add_op(model, domains[i]->name, domains[i]->ops[k]));
+    for (size_t k = 0; k < domains[i]->count; k++)
+      TRY(add_op(model, domains[i], domains[i]->ops[k], i + ep_count >= count));
   }
   TRY(fill_schemas(model));
   TRY(resolve_nodes(model));
@@ -274,6 +299,7 @@ static ONNXTensorElementDataType tensor_element(const OrtTypeInfo* type) {
 /* True if `op` takes the node's inputs, as far as they are known. */
 static bool takes_inputs(const CustomOp* custom, const OrtCustomOp* op, const OrtNode* node,
                          ONNXTensorElementDataType* dynamic) {
+  ONNXTensorElementDataType shared = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED; /* by the variadic inputs */
   *dynamic = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   for (size_t i = 0; i < node->input_count; i++) {
     size_t index = formal_index(&custom->schema, i, true);
@@ -281,8 +307,12 @@ static bool takes_inputs(const CustomOp* custom, const OrtCustomOp* op, const Or
     if (index == SIZE_MAX || type == NULL) continue;
     const OpSchemaFormal* formal = &custom->schema.inputs[index];
     if (formal->option == OP_SCHEMA_VARIADIC && !formal->is_homogeneous) continue;
-    ONNXTensorElementDataType wanted = formal_type(op, index, true), given = tensor_element(type);
+    ONNXTensorElementDataType wanted = formal_type(op, index, true, NULL), given = tensor_element(type);
     if (type->kind != ONNX_TYPE_TENSOR) return false;
+    if (formal->option == OP_SCHEMA_VARIADIC && given != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED) {
+      if (shared != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED && shared != given) return false;
+      shared = given;
+    }
     if (wanted == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
       *dynamic = given;
     else if (given != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED && given != wanted)
@@ -311,6 +341,6 @@ OrtTypeInfo* infer_by_custom_op(TypeInfer* infer, const OrtNode* node, size_t ou
   ONNXTensorElementDataType dynamic;
   const OrtCustomOp* op = custom_op_select(custom, node, &dynamic);
   if (op == NULL || (formal->option == OP_SCHEMA_VARIADIC && !formal->is_homogeneous)) return NULL;
-  ONNXTensorElementDataType type = formal_type(op, index, false);
+  ONNXTensorElementDataType type = formal_type(op, index, false, NULL);
   return infer_tensor(infer, type != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED ? type : dynamic);
 }

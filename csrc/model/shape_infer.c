@@ -86,7 +86,7 @@ void infer_custom_shapes(TypeInfer* infer, OrtNode* node) {
   const OrtCustomOp* op = custom != NULL ? custom_op_select(custom, node, NULL) : NULL;
   if (op == NULL || custom_op_version(op) < 17 || op->InferOutputShapeFn == NULL) return;
   OrtShapeInferContext context = {infer, node};
-  OrtStatus* status = op->InferOutputShapeFn(op, &context);
+  OrtStatus* status = call_OrtCustomOp_InferOutputShapeFn(op, &context);
   if (status == NULL) return;
   char* text = node_text(node);
   LOG(NULL, WARNING, "%s: OrtCustomOp::InferOutputShapeFn failed, its output shapes stay unknown: %s",

@@ -68,7 +68,7 @@ bool allocator_has(const OrtAllocator* allocator, uint32_t since) {
 
 void* allocator_reserve(OrtAllocator* allocator, size_t size) {
   bool has_reserve = allocator_has(allocator, 18) && allocator->Reserve != NULL;
-  return has_reserve ? allocator->Reserve(allocator, size) : allocator_alloc(allocator, size);
+  return has_reserve ? call_OrtAllocator_Reserve(allocator, size, NULL) : allocator_alloc(allocator, size);
 }
 
 bool allocator_knows_streams(const OrtAllocator* allocator) {
@@ -77,12 +77,13 @@ bool allocator_knows_streams(const OrtAllocator* allocator) {
 
 void* allocator_alloc_on_stream(OrtAllocator* allocator, size_t size, OrtSyncStream* stream) {
   return stream != NULL && allocator_knows_streams(allocator)
-             ? allocator->AllocOnStream(allocator, size, stream)
+             ? call_OrtAllocator_AllocOnStream(allocator, size, stream, NULL)
              : allocator_alloc(allocator, size);
 }
 
 OrtStatus* allocator_shrink(OrtAllocator* allocator) {
-  return allocator_has(allocator, 25) && allocator->Shrink != NULL ? allocator->Shrink(allocator) : NULL;
+  return allocator_has(allocator, 25) && allocator->Shrink != NULL ? call_OrtAllocator_Shrink(allocator)
+                                                                   : NULL;
 }
 
 static const AllocatorKeeper* _Atomic keeper;
@@ -122,7 +123,7 @@ static void ORT_API_CALL lent_free(OrtAllocator* this_, void* p) {
 }
 
 static const OrtMemoryInfo* ORT_API_CALL lent_info(const OrtAllocator* this_) {
-  return owner_of(this_)->Info(owner_of(this_));
+  return call_OrtAllocator_Info(owner_of(this_), NULL);
 }
 
 static void* ORT_API_CALL lent_reserve(OrtAllocator* this_, size_t size) {
@@ -175,14 +176,15 @@ void ORT_API_CALL api_ReleaseAllocator(OrtAllocator* input) {
 /* ---- Calls to anybody's ---- */
 
 void* allocator_alloc(OrtAllocator* allocator, size_t size) {
-  return allocator_is_cpu(allocator) ? mem_alloc_aligned(size) : allocator->Alloc(allocator, size);
+  return allocator_is_cpu(allocator) ? mem_alloc_aligned(size)
+                                     : call_OrtAllocator_Alloc(allocator, size, NULL);
 }
 
 void allocator_free(OrtAllocator* allocator, void* block) {
   if (allocator_is_cpu(allocator))
     mem_free_aligned(block);
   else
-    allocator->Free(allocator, block);
+    call_OrtAllocator_Free(allocator, block, NULL);
 }
 
 /* borrows: never released. */
@@ -213,8 +215,10 @@ OrtStatus* ORT_API_CALL api_AllocatorFree(OrtAllocator* ort_allocator, void* p) 
 OrtStatus* ORT_API_CALL api_AllocatorGetInfo(const OrtAllocator* ort_allocator, const OrtMemoryInfo** out) {
   REQUIRE_ARG(ort_allocator);
   REQUIRE_ARG(out);
-  *out = ort_allocator->Info(ort_allocator);
-  return NULL;
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* info = call_OrtAllocator_Info(ort_allocator, &thrown);
+  if (thrown == NULL) *out = info;
+  return thrown;
 }
 
 /* gives (caller releases with ReleaseKeyValuePairs); empty where the allocator keeps no statistics. */
@@ -222,6 +226,6 @@ OrtStatus* ORT_API_CALL api_AllocatorGetStats(const OrtAllocator* ort_allocator,
   REQUIRE_ARG(ort_allocator);
   REQUIRE_ARG(out);
   if (allocator_has(ort_allocator, 23) && ort_allocator->GetStats != NULL)
-    return ort_allocator->GetStats(ort_allocator, out);
+    return call_OrtAllocator_GetStats(ort_allocator, out);
   return cpu_get_stats(ort_allocator, out);
 }

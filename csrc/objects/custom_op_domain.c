@@ -31,12 +31,18 @@ void ORT_API_CALL api_ReleaseCustomOpDomain(OrtCustomOpDomain* input) {
 OrtStatus* ORT_API_CALL api_CustomOpDomain_Add(OrtCustomOpDomain* custom_op_domain, const OrtCustomOp* op) {
   REQUIRE_ARG(custom_op_domain);
   REQUIRE_ARG(op);
+  TRY(plugin_guard_load()); /* the program may be written in C++ */
+  OrtStatus* thrown = NULL;
   if (op->GetName == NULL || op->GetInputType == NULL || op->GetInputTypeCount == NULL ||
-      op->GetOutputType == NULL || op->GetOutputTypeCount == NULL || op->GetName(op) == NULL)
-    return status_new(ORT_INVALID_ARGUMENT,
-                      "CustomOpDomain_Add: an operator of domain '%s' has no name, or its functions for the "
-                      "types of inputs and outputs are NULL",
-                      custom_op_domain->name);
+      op->GetOutputType == NULL || op->GetOutputTypeCount == NULL ||
+      call_OrtCustomOp_GetName(op, &thrown) == NULL)
+    return thrown != NULL
+               ? thrown
+               : status_new(
+                     ORT_INVALID_ARGUMENT,
+                     "CustomOpDomain_Add: an operator of domain '%s' has no name, or its functions for the "
+                     "types of inputs and outputs are NULL",
+                     custom_op_domain->name);
   if (!ARRAY_RESERVE(custom_op_domain->ops, custom_op_domain->capacity, custom_op_domain->count + 1))
     return status_no_memory();
   custom_op_domain->ops[custom_op_domain->count++] = op;
@@ -61,8 +67,6 @@ OrtStatus* ORT_API_CALL api_AddCustomOpDomain(OrtSessionOptions* options,
 
 /* ---- Libraries that add domains to session options ---- */
 
-typedef OrtStatus*(ORT_API_CALL* RegisterCustomOps)(OrtSessionOptions* options, const OrtApiBase* api);
-
 struct CustomOpLibrary {
   void* handle;
   _Atomic int references;
@@ -80,16 +84,17 @@ void custom_op_library_release(CustomOpLibrary* library) {
 }
 
 /* `function` is RegisterCustomOps of the library at `path`, or another name. */
-static OrtStatus* call_register(OrtSessionOptions* options, void* handle, const char* function,
-                                const char* path) {
+static OrtStatus* register_operators(OrtSessionOptions* options, void* handle, const char* function,
+                                     const char* path) {
   /* ISO C has no cast from void* to a function. */
   union {
     void* symbol;
-    RegisterCustomOps call;
+    RegisterCustomOpsFn call;
   } found = {.symbol = dlsym(handle, function)};
   if (found.symbol == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "custom op library '%s' has no function %s", path, function);
-  OrtStatus* status = found.call(options, OrtGetApiBase());
+  TRY(plugin_guard_load());
+  OrtStatus* status = call_RegisterCustomOpsFn(found.call, options, OrtGetApiBase());
   return status != NULL ? status_wrap(status, "custom op library '%s': %s failed", path, function) : NULL;
 }
 
@@ -110,7 +115,7 @@ OrtStatus* ORT_API_CALL api_RegisterCustomOpsLibrary(OrtSessionOptions* options,
   REQUIRE_ARG(library_handle);
   void* handle = NULL;
   TRY(open_library(library_path, &handle));
-  OrtStatus* status = call_register(options, handle, "RegisterCustomOps", library_path);
+  OrtStatus* status = register_operators(options, handle, "RegisterCustomOps", library_path);
   if (status != NULL)
     dlclose(handle);
   else
@@ -136,7 +141,7 @@ OrtStatus* ORT_API_CALL api_RegisterCustomOpsLibrary_V2(OrtSessionOptions* optio
     return status;
   }
   size_t domain_count = options->custom_op_domain_count;
-  status = call_register(options, library->handle, "RegisterCustomOps", library_name);
+  status = register_operators(options, library->handle, "RegisterCustomOps", library_name);
   if (status != NULL) {
     options->custom_op_domain_count = domain_count;
     custom_op_library_release(library);
@@ -153,5 +158,5 @@ OrtStatus* ORT_API_CALL api_RegisterCustomOpsUsingFunction(OrtSessionOptions* op
   REQUIRE_ARG(registration_func_name);
   if (registration_func_name[0] == '\0')
     return status_new(ORT_INVALID_ARGUMENT, "RegisterCustomOpsUsingFunction: the function has no name");
-  return call_register(options, RTLD_DEFAULT, registration_func_name, "(the program)");
+  return register_operators(options, RTLD_DEFAULT, registration_func_name, "(the program)");
 }

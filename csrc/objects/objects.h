@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "plugin_calls.h"
 
 /* ---- keyvalue.c ---- */
 
@@ -174,6 +175,8 @@ OrtStatus* tensor_size(ONNXTensorElementDataType type, size_t rank, const int64_
                        size_t* element_count, size_t* size_bytes);
 /* gives (caller releases with value_release): a tensor whose data comes from `allocator`, which stays
  * borrowed and must outlive it. Data is not initialised (strings are ""). */
+/* gives (caller releases with value_release): a value without content, for HasValue. */
+OrtStatus* value_new_blank(OrtValue** out);
 OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType type, size_t rank,
                             const int64_t* dims, OrtValue** out);
 /* gives: a tensor over `data`. borrows `data`, or takes it when `deleter` is not NULL (freed with
@@ -246,6 +249,7 @@ struct OrtSessionOptions {
   EpPolicy ep_policy;
   const OrtCustomOpDomain** custom_op_domains; /* owned array; the domains are the client's or an EP's */
   size_t custom_op_domain_count, custom_op_domain_capacity;
+  size_t ep_domain_count;                /* of them: the last ones, which EPs brought along */
   CustomOpLibrary** custom_op_libraries; /* references */
   size_t custom_op_library_count, custom_op_library_capacity;
   DimensionOverride* overrides;

@@ -101,16 +101,18 @@ static OrtStatus* value_new(ONNXTensorElementDataType type, size_t rank, const i
 OrtStatus* value_new_tensor(OrtAllocator* allocator, ONNXTensorElementDataType type, size_t rank,
                             const int64_t* dims, OrtValue** out) {
   OrtValue* value = NULL;
+  OrtStatus* thrown = NULL;
   TRY(value_new(type, rank, dims, &value));
   if (allocator == allocator_cpu_arena()) {
     value->memory = &memory_info_cpu_arena;
   } else if (allocator != allocator_cpu()) {
     allocator = allocator_owner(allocator);
     value->held = allocator_hold(allocator);
-    value->memory = allocator->Info(allocator);
+    value->memory = call_OrtAllocator_Info(allocator, &thrown);
   }
   if (value->memory == NULL) {
     value_release(value);
+    if (thrown != NULL) return thrown;
     return status_new(ORT_INVALID_ARGUMENT, "OrtAllocator::Info gave NULL: the allocator has no memory info");
   }
   bool is_string = type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
@@ -182,6 +184,12 @@ static void value_blank(OrtValue* value) {
   value->memory = &memory_info_cpu;
   value->own_memory = NULL;
   value->allocator = NULL;
+}
+
+OrtStatus* value_new_blank(OrtValue** out) {
+  TRY(value_new(ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 0, NULL, out));
+  value_blank(*out);
+  return NULL;
 }
 
 void value_clear(OrtValue* value) {
@@ -266,7 +274,9 @@ OrtStatus* ORT_API_CALL api_CreateTensorWithDataAndDeleterAsOrtValue(OrtAllocato
   if (p_data_len != 0) REQUIRE_ARG(p_data);
   if (shape_len != 0) REQUIRE_ARG(shape);
   REQUIRE_ARG(out);
-  const OrtMemoryInfo* memory = deleter->Info(deleter);
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* memory = call_OrtAllocator_Info(deleter, &thrown);
+  TRY(thrown);
   if (memory == NULL)
     return status_new(ORT_INVALID_ARGUMENT,
                       "CreateTensorWithDataAndDeleterAsOrtValue: deleter->Info gave NULL");

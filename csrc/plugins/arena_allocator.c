@@ -424,9 +424,13 @@ static OrtStatus* ORT_API_CALL arena_get_stats(const OrtAllocator* this_, OrtKey
 /* ---- Making and releasing ---- */
 
 OrtStatus* arena_allocator_new(OrtAllocator* plain, const OrtArenaCfg* config, ArenaAllocator** out) {
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* info = call_OrtAllocator_Info(plain, &thrown);
+  TRY(thrown);
+  if (info == NULL) return status_new(ORT_FAIL, "OrtAllocator::Info gave NULL");
   ArenaAllocator* arena = mem_calloc(1, sizeof *arena);
   if (arena == NULL) return status_no_memory();
-  OrtMemoryInfo memory = *plain->Info(plain);
+  OrtMemoryInfo memory = *info;
   memory.allocator_type = OrtArenaAllocator;
   arena->memory = memory_info_copy(&memory);
   arena->bucket_count = FIRST_BUCKETS;

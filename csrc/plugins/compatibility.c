@@ -15,7 +15,7 @@ static OrtEpFactory* find_factory(OrtEnv* env, const char* ep_name, uint32_t* ve
     for (size_t j = 0; j < library->factory_count; j++) {
       OrtEpFactory* factory = library->factories[j];
       *version = library->factory_versions[j];
-      if (str_equal(factory->GetName(factory), ep_name)) return factory;
+      if (str_equal(call_OrtEpFactory_GetName(factory, NULL), ep_name)) return factory;
     }
   }
   return NULL;
@@ -38,7 +38,7 @@ static OrtStatus* ask_factory(OrtEnv* env, const char* ep_name, const OrtHardwar
                       "GetHardwareDeviceEpIncompatibilityDetails: no registered library has an EP named '%s'",
                       ep_name);
   if (GUARD_SLOT(factory, version, GetHardwareDeviceIncompatibilityDetails, 24) == NULL) return NULL;
-  OrtStatus* status = factory->GetHardwareDeviceIncompatibilityDetails(factory, hw, details);
+  OrtStatus* status = call_OrtEpFactory_GetHardwareDeviceIncompatibilityDetails(factory, hw, details);
   if (status == NULL) return NULL;
   return status_wrap(status, "%s: OrtEpFactory::GetHardwareDeviceIncompatibilityDetails", ep_name);
 }
@@ -135,8 +135,8 @@ OrtStatus* ORT_API_CALL api_GetModelCompatibilityForEpDevices(const OrtEpDevice*
   *out_status = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
   if (GUARD_SLOT(factory, ep_devices[0]->factory_version, ValidateCompiledModelCompatibilityInfo, 23) == NULL)
     return NULL;
-  OrtStatus* status = factory->ValidateCompiledModelCompatibilityInfo(factory, hardware, num_ep_devices,
-                                                                      compatibility_info, out_status);
+  OrtStatus* status = call_OrtEpFactory_ValidateCompiledModelCompatibilityInfo(
+      factory, hardware, num_ep_devices, compatibility_info, out_status);
   if (status == NULL) return NULL;
   return status_wrap(status, "%s: OrtEpFactory::ValidateCompiledModelCompatibilityInfo",
                      ep_devices[0]->ep_name);

@@ -37,7 +37,8 @@ static OrtDataTransferImpl* own_transfer(const OrtEpDevice* device, const OrtMem
   const EpLibrary* library = device->library;
   for (size_t i = 0; i < library->factory_count; i++) {
     OrtDataTransferImpl* transfer = library->data_transfers[i];
-    if (library->factories[i] == device->factory && transfer != NULL && transfer->CanCopy(transfer, from, to))
+    if (library->factories[i] == device->factory && transfer != NULL &&
+        call_OrtDataTransferImpl_CanCopy(transfer, from, to, NULL))
       return transfer;
   }
   return NULL;
@@ -57,7 +58,7 @@ static OrtDataTransferImpl* transfer_get(OrtEnv* env, const OrtSyncStream* strea
   for (*library = next_library(env, NULL); *library != NULL; *library = next_library(env, *library)) {
     for (size_t i = 0; i < (*library)->factory_count; i++) {
       OrtDataTransferImpl* transfer = (*library)->data_transfers[i];
-      if (transfer != NULL && transfer->CanCopy(transfer, from, to)) return transfer;
+      if (transfer != NULL && call_OrtDataTransferImpl_CanCopy(transfer, from, to, NULL)) return transfer;
     }
   }
   return NULL;
@@ -108,7 +109,8 @@ static OrtStatus* copy_by_ep(OrtDataTransferImpl* transfer, const Copies* copies
   }
   OrtStatus* status = NULL;
   if (filled != 0)
-    status = transfer->CopyTensors(transfer, from, to, copies->stream != NULL ? streams : NULL, filled);
+    status = call_OrtDataTransferImpl_CopyTensors(transfer, from, to, copies->stream != NULL ? streams : NULL,
+                                                  filled);
   if (arrays != small) mem_free(arrays);
   return status != NULL ? status_wrap(status, "OrtDataTransferImpl::CopyTensors") : NULL;
 }

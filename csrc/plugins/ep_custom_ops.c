@@ -4,14 +4,34 @@
 
 #define MOST_DOMAINS 1000
 
-static bool has_domain(const OrtSessionOptions* options, const char* name) {
+/* True if the options have another operator of that name in a domain of that name. */
+static bool has_other(const OrtSessionOptions* options, const char* domain, const OrtCustomOp* op,
+                      const char* name) {
   for (size_t i = 0; i < options->custom_op_domain_count; i++) {
-    if (str_equal(options->custom_op_domains[i]->name, name)) return true;
+    const OrtCustomOpDomain* known = options->custom_op_domains[i];
+    for (size_t k = 0; str_equal(known->name, domain) && k < known->count; k++) {
+      if (known->ops[k] != op && str_equal(call_OrtCustomOp_GetName(known->ops[k], NULL), name)) return true;
+    }
   }
   return false;
 }
 
-/* As in stock ORT: a domain that the options have already, or one without operators, is left out. */
+/* Operators that the options have already stay as they are (model_add_custom_ops); the EP's are left out. */
+static OrtStatus* warn_of_known(const OrtEpDevice* device, const OrtCustomOpDomain* domain,
+                                const OrtSessionOptions* options) {
+  for (size_t i = 0; i < domain->count; i++) {
+    OrtStatus* thrown = NULL;
+    const char* name = call_OrtCustomOp_GetName(domain->ops[i], &thrown);
+    if (thrown != NULL) return status_wrap(thrown, "EP '%s'", device->ep_name);
+    if (has_other(options, domain->name, domain->ops[i], name))
+      LOG(NULL, WARNING,
+          "EP '%s': its custom operator '%s' of domain '%s' is left out, the session options have one",
+          device->ep_name, name, domain->name);
+  }
+  return NULL;
+}
+
+/* As in stock ORT, a domain without operators is left out. */
 static OrtStatus* add_domains(const OrtEpDevice* device, OrtCustomOpDomain* const* domains, size_t count,
                               OrtSessionOptions* options) {
   for (size_t i = 0; i < count; i++) {
@@ -19,11 +39,9 @@ static OrtStatus* add_domains(const OrtEpDevice* device, OrtCustomOpDomain* cons
       return status_new(ORT_EP_FAIL, "EP '%s': OrtEpFactory::GetCustomOpDomains left domain %zu of %zu NULL",
                         device->ep_name, i, count);
     if (domains[i]->count == 0) continue;
-    if (has_domain(options, domains[i]->name))
-      LOG(NULL, WARNING, "EP '%s': its custom op domain '%s' is left out, the session options have one",
-          device->ep_name, domains[i]->name);
-    else if (!session_options_add_custom_ops(options, domains[i]))
-      return status_no_memory();
+    TRY(warn_of_known(device, domains[i], options));
+    if (!session_options_add_custom_ops(options, domains[i])) return status_no_memory();
+    options->ep_domain_count++;
   }
   return NULL;
 }
@@ -44,7 +62,7 @@ OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* optio
       GUARD_SLOT(factory, device->factory_version, GetCustomOpDomains, 24);
   if (get_count == NULL || get == NULL) return NULL;
   size_t count = 0;
-  OrtStatus* status = get_count(factory, &count);
+  OrtStatus* status = call_OrtEpFactory_GetNumCustomOpDomains(factory, &count);
   if (status != NULL) return failure(status, device, "GetNumCustomOpDomains");
   if (count == 0) return NULL;
   if (count > MOST_DOMAINS)
@@ -52,13 +70,16 @@ OrtStatus* ep_custom_ops_add(const OrtEpDevice* device, OrtSessionOptions* optio
                       device->ep_name, count, MOST_DOMAINS);
   OrtCustomOpDomain** domains = mem_calloc(count, sizeof *domains);
   if (domains == NULL) return status_no_memory();
-  size_t known = options->custom_op_domain_count;
-  status = get(factory, domains, count);
+  size_t known = options->custom_op_domain_count, known_of_eps = options->ep_domain_count;
+  status = call_OrtEpFactory_GetCustomOpDomains(factory, domains, count);
   if (status != NULL)
     status = failure(status, device, "GetCustomOpDomains");
   else
     status = add_domains(device, domains, count, options);
-  if (status != NULL) options->custom_op_domain_count = known;
+  if (status != NULL) {
+    options->custom_op_domain_count = known;
+    options->ep_domain_count = known_of_eps;
+  }
   mem_free(domains);
   return status;
 }

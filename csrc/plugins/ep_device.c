@@ -141,7 +141,9 @@ static OrtStatus* add_version(OrtEpDevice* device) {
                       "CreateEpDevice: %s: 'version' in the metadata is the host's to set, from "
                       "OrtEpFactory::GetVersion",
                       device->ep_name);
-  const char* version = device->factory->GetVersion(device->factory);
+  OrtStatus* thrown = NULL;
+  const char* version = call_OrtEpFactory_GetVersion(device->factory, &thrown);
+  TRY(thrown);
   if (version == NULL || !is_semantic_version(version))
     return status_new(
         ORT_FAIL,
@@ -157,10 +159,13 @@ static OrtStatus* fill_device(OrtEpDevice* device, const OrtKeyValuePairs* metad
       (device->factory_version >= 23 && factory->GetVersion == NULL))
     return status_new(ORT_INVALID_ARGUMENT,
                       "CreateEpDevice: OrtEpFactory::GetName, GetVendor or GetVersion is NULL");
-  const char* name = factory->GetName(factory);
+  OrtStatus* thrown = NULL;
+  const char* name = call_OrtEpFactory_GetName(factory, &thrown);
+  TRY(thrown);
   if (name == NULL || name[0] == '\0')
     return status_new(ORT_INVALID_ARGUMENT, "CreateEpDevice: OrtEpFactory::GetName gave no name");
-  const char* vendor = factory->GetVendor(factory);
+  const char* vendor = call_OrtEpFactory_GetVendor(factory, &thrown);
+  TRY(thrown);
   if (vendor == NULL)
     return status_new(ORT_INVALID_ARGUMENT, "CreateEpDevice: %s: OrtEpFactory::GetVendor gave NULL", name);
   device->ep_name = str_copy(name);

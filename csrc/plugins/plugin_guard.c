@@ -59,7 +59,7 @@ void guard_factory_for_stock(const OrtEpFactory* factory, const char* library_na
     warn_of_stock(library_name, "CreateDataTransfer", "the library is registered");
   if (factory->IsStreamAware == NULL)
     warn_of_stock(library_name, "IsStreamAware", on_stream);
-  else if (factory->CreateSyncStreamForDevice == NULL && factory->IsStreamAware(factory))
+  else if (factory->CreateSyncStreamForDevice == NULL && call_OrtEpFactory_IsStreamAware(factory, NULL))
     warn_of_stock(library_name, "CreateSyncStreamForDevice", on_stream);
 }
 
@@ -109,7 +109,9 @@ OrtStatus* guard_allocator(const OrtAllocator* allocator, const char* ep_name) {
   REQUIRE_SLOT(allocator, Alloc, "OrtAllocator", ep_name);
   REQUIRE_SLOT(allocator, Free, "OrtAllocator", ep_name);
   REQUIRE_SLOT(allocator, Info, "OrtAllocator", ep_name);
-  const OrtMemoryInfo* info = allocator->Info(allocator);
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* info = call_OrtAllocator_Info(allocator, &thrown);
+  if (thrown != NULL) return status_wrap(thrown, "%s", ep_name);
   if (info == NULL) return status_new(ORT_FAIL, "%s: OrtAllocator::Info gave NULL", ep_name);
   if (info->allocator_type == OrtArenaAllocator)
     return status_new(ORT_FAIL,

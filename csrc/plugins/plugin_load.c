@@ -13,18 +13,15 @@
 #define VIRTUAL_SUFFIX ".virtual"
 #define VIRTUAL_KEY    "allow_virtual_devices"
 
-typedef OrtStatus*(ORT_API_CALL* CreateFactories)(const char* registered_name, const OrtApiBase* api_base,
-                                                  const OrtLogger* logger, OrtEpFactory** factories,
-                                                  size_t max_factories, size_t* factory_count);
-
 /* ---- Closing ---- */
 
 /* releases all that a library owns, in the reverse order of its making, and unmaps it. */
 static void library_close(OrtEnv* env, EpLibrary* library) {
   if (library == NULL) return;
+  AtWork before = at_work_begin("EP library", library->registration_name, NULL, NULL);
   for (size_t i = library->factory_count; i-- > 0;) {
     OrtDataTransferImpl* transfer = library->data_transfers[i];
-    if (transfer != NULL) transfer->Release(transfer);
+    if (transfer != NULL) call_OrtDataTransferImpl_Release(transfer, NULL);
   }
   for (size_t i = library->device_count; i-- > 0;) shared_allocators_drop(env, library->devices[i]);
   for (size_t i = library->device_count; i-- > 0;) ep_device_free(library->devices[i]);
@@ -34,7 +31,7 @@ static void library_close(OrtEnv* env, EpLibrary* library) {
     if (leaked > 0)
       LOG(NULL, WARNING, "EP library '%s': %zu OrtEpDevices were neither handed over nor released",
           library->registration_name, leaked);
-    OrtStatus* status = library->release_factory(factory);
+    OrtStatus* status = call_ReleaseEpApiFactoryFn(library->release_factory, factory);
     if (status != NULL)
       LOG(NULL, ERROR, "EP library '%s': ReleaseEpFactory failed, unloading goes on: %s",
           library->registration_name, status_message(status));
@@ -46,6 +43,7 @@ static void library_close(OrtEnv* env, EpLibrary* library) {
     next = stream->next_spare;
     mem_free(stream);
   }
+  at_work = before;
   mem_free(library->registration_name);
   mem_free(library->path);
   mem_free(library);
@@ -73,10 +71,11 @@ static OrtStatus* find_symbol(void* handle, const char* symbol, void** out) {
                         : "");
 }
 
-static OrtStatus* library_open(EpLibrary* library, CreateFactories* create) {
+static OrtStatus* library_open(EpLibrary* library, CreateEpApiFactoriesFn* create) {
   void *create_symbol, *release_symbol;
   library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
   if (library->handle == NULL) return status_new(ORT_FAIL, "cannot load: %s", dlerror());
+  TRY(plugin_guard_load());
   TRY(find_symbol(library->handle, "CreateEpFactories", &create_symbol));
   TRY(find_symbol(library->handle, "ReleaseEpFactory", &release_symbol));
   memcpy(create, &create_symbol, sizeof *create); /* ISO C has no cast from data to function pointers */
@@ -96,11 +95,12 @@ static bool adopt_factories(EpLibrary* library, OrtEpFactory* const* factories, 
   return is_consistent;
 }
 
-static OrtStatus* library_create_factories(const OrtEnv* env, EpLibrary* library, CreateFactories create) {
+static OrtStatus* library_create_factories(const OrtEnv* env, EpLibrary* library,
+                                           CreateEpApiFactoriesFn create) {
   OrtEpFactory* factories[EP_MAX_FACTORIES] = {NULL};
   size_t said = 0;
-  OrtStatus* status =
-      create(library->registration_name, OrtGetApiBase(), &env->logger, factories, EP_MAX_FACTORIES, &said);
+  OrtStatus* status = call_CreateEpApiFactoriesFn(create, library->registration_name, OrtGetApiBase(),
+                                                  &env->logger, factories, EP_MAX_FACTORIES, &said);
   bool is_consistent = adopt_factories(library, factories, said);
   if (status != NULL) return status_wrap(status, "CreateEpFactories");
   if (!is_consistent)
@@ -142,8 +142,8 @@ static OrtStatus* library_ask_devices(EpLibrary* library, OrtEpFactory* factory,
   OrtEpDevice* devices[EP_MAX_DEVICES] = {NULL};
   size_t count = 0;
   OrtStatus* status =
-      factory->GetSupportedDevices(factory, (const OrtHardwareDevice* const*)hardware->devices,
-                                   hardware->count, devices, EP_MAX_DEVICES, &count);
+      call_OrtEpFactory_GetSupportedDevices(factory, (const OrtHardwareDevice* const*)hardware->devices,
+                                            hardware->count, devices, EP_MAX_DEVICES, &count);
   if (status != NULL) return status_wrap(status, "OrtEpFactory::GetSupportedDevices");
   if (count > EP_MAX_DEVICES)
     return status_new(ORT_INVALID_ARGUMENT,
@@ -182,12 +182,12 @@ static OrtStatus* library_create_data_transfers(EpLibrary* library) {
     OrtEpFactory* factory = library->factories[i];
     OrtDataTransferImpl* transfer = NULL;
     if (GUARD_SLOT(factory, library->factory_versions[i], CreateDataTransfer, 23) == NULL) continue;
-    OrtStatus* status = factory->CreateDataTransfer(factory, &transfer);
+    OrtStatus* status = call_OrtEpFactory_CreateDataTransfer(factory, &transfer);
     if (status != NULL) return status_wrap(status, "OrtEpFactory::CreateDataTransfer");
     if (transfer == NULL) continue;
     status = guard_data_transfer(transfer, library->registration_name);
     if (status != NULL) {
-      if (transfer->Release != NULL) transfer->Release(transfer);
+      if (transfer->Release != NULL) call_OrtDataTransferImpl_Release(transfer, NULL);
       return status;
     }
     library->data_transfers[i] = transfer;
@@ -217,7 +217,7 @@ static OrtStatus* library_commit(OrtEnv* env, EpLibrary* library) {
 
 /* Loads, asks and publishes. What is there after a failure is for library_close. */
 static OrtStatus* library_fill(OrtEnv* env, EpLibrary* library) {
-  CreateFactories create = cpu_ep_create_factories;
+  CreateEpApiFactoriesFn create = cpu_ep_create_factories;
   library->release_factory = cpu_ep_release_factory;
   if (library->path != NULL) TRY(library_open(library, &create));
   TRY(library_create_factories(env, library, create));
@@ -236,7 +236,9 @@ static OrtStatus* library_register(OrtEnv* env, const char* name, const char* pa
   library->registration_name = str_copy(name);
   library->path = path != NULL ? absolute_path(path) : NULL;
   bool is_good = library->registration_name != NULL && (path == NULL || library->path != NULL);
+  AtWork before = at_work_begin("EP library", name, NULL, NULL);
   OrtStatus* status = is_good ? library_fill(env, library) : status_no_memory();
+  at_work = before;
   if (status == NULL) return NULL;
   status =
       status_wrap(status, "EP library '%s' (%s)", name, library->path != NULL ? library->path : "built in");

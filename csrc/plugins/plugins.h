@@ -103,7 +103,7 @@ struct EpLibrary {
   char* registration_name;
   char* path;   /* absolute; NULL for the built-in CPU EP */
   void* handle; /* dlopen; NULL for the built-in CPU EP */
-  OrtStatus*(ORT_API_CALL* release_factory)(OrtEpFactory* factory);
+  ReleaseEpApiFactoryFn release_factory;
   OrtEpFactory* factories[EP_MAX_FACTORIES];
   uint32_t factory_versions[EP_MAX_FACTORIES];
   OrtDataTransferImpl* data_transfers[EP_MAX_FACTORIES]; /* NULL where the factory has none */

@@ -40,7 +40,7 @@ static bool is_discrete(const OrtEpDevice* device) {
 static bool is_vendors_own(const OrtEpDevice* device) {
   uint32_t(ORT_API_CALL * vendor_id)(const OrtEpFactory*) =
       GUARD_SLOT(device->factory, device->factory_version, GetVendorId, 23);
-  uint32_t id = vendor_id != NULL ? vendor_id(device->factory) : 0;
+  uint32_t id = vendor_id != NULL ? call_OrtEpFactory_GetVendorId(device->factory, NULL) : 0;
   return (id != 0 && id == device->device->vendor_id) || str_equal(device->device->vendor, device->ep_vendor);
 }
 
@@ -163,8 +163,9 @@ static OrtStatus* select_by_delegate(Selection* selection, OrtEnv* env, const Ep
     status = status_no_memory();
     goto done;
   }
-  status = policy->delegate(devices, count, metadata, runtime_metadata, selection->devices, MOST_SELECTED,
-                            &selection->count, policy->delegate_state);
+  status =
+      call_EpSelectionDelegate(policy->delegate, devices, count, metadata, runtime_metadata,
+                               selection->devices, MOST_SELECTED, &selection->count, policy->delegate_state);
   if (status != NULL) {
     OrtStatus* failure = status_new(ORT_FAIL, "EP selection delegate failed: %s", status_message(status));
     status_release(status);

@@ -94,7 +94,7 @@ const AllocatorKeeper shared_allocator_keeper = {hold, drop};
 static void give_back(SharedAllocator* entry) {
   if (entry == NULL) return;
   arena_allocator_release(entry->arena);
-  if (entry->made != NULL) entry->owner->factory->ReleaseAllocator(entry->owner->factory, entry->made);
+  if (entry->made != NULL) call_OrtEpFactory_ReleaseAllocator(entry->owner->factory, entry->made, NULL);
   mem_free(entry);
 }
 
@@ -109,7 +109,7 @@ static SharedAllocator* entry_new(OrtAllocator* allocator, const OrtMemoryInfo* 
 static OrtStatus* ask(OrtEnv* env, OrtEpDevice* device, const OrtMemoryInfo* memory,
                       const OrtKeyValuePairs* options, OrtAllocator** out) {
   OrtEpFactory* factory = device->factory;
-  OrtStatus* status = factory->CreateAllocator(factory, memory, options, out);
+  OrtStatus* status = call_OrtEpFactory_CreateAllocator(factory, memory, options, out);
   if (status != NULL)
     return status_wrap(status, "%s: OrtEpFactory::CreateAllocator for '%s'", device->ep_name, memory->name);
   pthread_mutex_lock(&env->mutex); /* the same again for the same memory is fine: each is released once */
@@ -384,7 +384,10 @@ OrtStatus* ORT_API_CALL api_RegisterAllocator(OrtEnv* env, OrtAllocator* allocat
   TRY(env_check(env, __func__));
   REQUIRE_ARG(allocator);
   TRY(guard_allocator(allocator, "RegisterAllocator"));
-  SharedAllocator* entry = entry_new(allocator, allocator->Info(allocator), NULL);
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* memory = call_OrtAllocator_Info(allocator, &thrown);
+  TRY(thrown);
+  SharedAllocator* entry = entry_new(allocator, memory, NULL);
   if (entry == NULL) return status_no_memory();
   env_lock();
   OrtStatus* status = add(env, entry);

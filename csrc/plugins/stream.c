@@ -18,7 +18,7 @@ OrtStatus* stream_new(OrtEnv* env, const OrtEpDevice* ep_device, const OrtMemory
   OrtStatus* status = guard_stream(impl, ep_device->ep_name);
   OrtSyncStream* stream = status == NULL ? struct_take(env, ep_device->library) : NULL;
   if (stream == NULL) {
-    if (impl != NULL && impl->Release != NULL) impl->Release(impl);
+    if (impl != NULL && impl->Release != NULL) call_OrtSyncStreamImpl_Release(impl, NULL);
     return status != NULL ? status : status_no_memory();
   }
   stream->impl = impl;
@@ -41,12 +41,12 @@ void stream_release(OrtSyncStream* stream) {
   }
   OrtEnv* env = env_current();
   EpLibrary* library = stream->ep_device->library;
-  OrtStatus* status = stream->impl->Flush(stream->impl);
+  OrtStatus* status = call_OrtSyncStreamImpl_Flush(stream->impl);
   if (status != NULL)
     log_unreported("ReleaseSyncStream", "%s: OrtSyncStreamImpl::Flush: %s", stream->ep_device->ep_name,
                    status_message(status));
   status_release(status);
-  stream->impl->Release(stream->impl); /* may still ask about the stream */
+  call_OrtSyncStreamImpl_Release(stream->impl, NULL); /* may still ask about the stream */
   shared_allocators_forget_stream(env, stream, true);
   mem_free(stream->waits);
   stream->impl = NULL;
@@ -62,14 +62,14 @@ void stream_release(OrtSyncStream* stream) {
 }
 
 OrtStatus* stream_flush(OrtSyncStream* stream) {
-  OrtStatus* status = stream->impl->Flush(stream->impl);
+  OrtStatus* status = call_OrtSyncStreamImpl_Flush(stream->impl);
   if (status != NULL) return status_wrap(status, "OrtSyncStreamImpl::Flush");
   shared_allocators_forget_stream(env_current(), stream, false);
   return NULL;
 }
 
 OrtStatus* stream_end_run(OrtSyncStream* stream) {
-  OrtStatus* status = stream->impl->OnSessionRunEnd(stream->impl);
+  OrtStatus* status = call_OrtSyncStreamImpl_OnSessionRunEnd(stream->impl);
   if (status != NULL) return status_wrap(status, "OrtSyncStreamImpl::OnSessionRunEnd");
   return NULL;
 }
@@ -78,21 +78,22 @@ OrtStatus* stream_end_run(OrtSyncStream* stream) {
 
 OrtStatus* notification_open(OrtSyncStream* stream, Notification* out) {
   OrtSyncNotificationImpl* impl = NULL;
-  OrtStatus* status = stream->impl->CreateNotification(stream->impl, &impl);
+  OrtStatus* status = call_OrtSyncStreamImpl_CreateNotification(stream->impl, &impl);
   if (status != NULL) return status_wrap(status, "OrtSyncStreamImpl::CreateNotification");
   status = guard_notification(impl, "OrtSyncStreamImpl::CreateNotification");
   if (status == NULL) *out = (Notification){impl, stream, 0};
-  if (status != NULL && impl != NULL && impl->Release != NULL) impl->Release(impl);
+  if (status != NULL && impl != NULL && impl->Release != NULL)
+    call_OrtSyncNotificationImpl_Release(impl, NULL);
   return status;
 }
 
 void notification_close(Notification* notification) {
-  if (notification->impl != NULL) notification->impl->Release(notification->impl);
+  if (notification->impl != NULL) call_OrtSyncNotificationImpl_Release(notification->impl, NULL);
   notification->impl = NULL;
 }
 
 OrtStatus* notification_activate(Notification* notification) {
-  OrtStatus* status = notification->impl->Activate(notification->impl);
+  OrtStatus* status = call_OrtSyncNotificationImpl_Activate(notification->impl);
   if (status != NULL) return status_wrap(status, "OrtSyncNotificationImpl::Activate");
   notification->sync_id = atomic_fetch_add(&notification->stream->sync_id, 1) + 1;
   return NULL;
@@ -113,13 +114,13 @@ static OrtStatus* remember_wait(OrtSyncStream* consumer, const OrtSyncStream* pr
 }
 
 OrtStatus* notification_wait_on_device(Notification* notification, OrtSyncStream* consumer) {
-  OrtStatus* status = notification->impl->WaitOnDevice(notification->impl, consumer);
+  OrtStatus* status = call_OrtSyncNotificationImpl_WaitOnDevice(notification->impl, consumer);
   if (status != NULL) return status_wrap(status, "OrtSyncNotificationImpl::WaitOnDevice");
   return remember_wait(consumer, notification->stream, notification->sync_id);
 }
 
 OrtStatus* notification_wait_on_host(Notification* notification) {
-  OrtStatus* status = notification->impl->WaitOnHost(notification->impl);
+  OrtStatus* status = call_OrtSyncNotificationImpl_WaitOnHost(notification->impl);
   return status != NULL ? status_wrap(status, "OrtSyncNotificationImpl::WaitOnHost") : NULL;
 }
 
@@ -135,11 +136,15 @@ static OrtStatus* create_impl(const OrtEpDevice* ep_device, const OrtKeyValuePai
   OrtStatus*(ORT_API_CALL * create)(OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
                                     OrtSyncStreamImpl**) =
       GUARD_SLOT(factory, ep_device->factory_version, CreateSyncStreamForDevice, 23);
-  if (is_stream_aware == NULL || create == NULL || !is_stream_aware(factory))
-    return status_new(ORT_NOT_IMPLEMENTED, "CreateSyncStreamForEpDevice: %s has no streams", name);
+  OrtStatus* thrown = NULL;
+  if (is_stream_aware == NULL || create == NULL || !call_OrtEpFactory_IsStreamAware(factory, &thrown))
+    return thrown != NULL
+               ? thrown
+               : status_new(ORT_NOT_IMPLEMENTED, "CreateSyncStreamForEpDevice: %s has no streams", name);
   if (ep_device->device_memory == NULL)
     return status_new(ORT_NOT_IMPLEMENTED, "CreateSyncStreamForEpDevice: %s has no memory of its own", name);
-  OrtStatus* status = create(factory, &ep_device->device_memory->device, options, impl);
+  OrtStatus* status =
+      call_OrtEpFactory_CreateSyncStreamForDevice(factory, &ep_device->device_memory->device, options, impl);
   if (status == NULL) return NULL;
   return status_wrap(status, "%s: OrtEpFactory::CreateSyncStreamForDevice", name);
 }
@@ -165,7 +170,7 @@ void ORT_API_CALL api_ReleaseSyncStream(OrtSyncStream* input) {
 
 /* borrows: the EP's own handle of the stream (a cudaStream_t, say); NULL is a legal one. */
 void* ORT_API_CALL api_SyncStream_GetHandle(OrtSyncStream* stream) {
-  return stream != NULL && stream->impl != NULL ? stream->impl->GetHandle(stream->impl) : NULL;
+  return stream != NULL && stream->impl != NULL ? call_OrtSyncStreamImpl_GetHandle(stream->impl, NULL) : NULL;
 }
 
 /* borrows: what the EP made the stream with. */

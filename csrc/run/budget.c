@@ -45,7 +45,7 @@ OrtStatus* budget_open(const OrtSession* session, const SessionEp* ep, EpBudget*
   }
   if (out->is_limited) return NULL;
   OrtResourceCount available = {.kind = OrtResourceCountKind_None};
-  OrtStatus* status = get(ep->ep, &available);
+  OrtStatus* status = call_OrtEp_GetAvailableResource(ep->ep, &available);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetAvailableResource failed", ep->name);
   out->is_limited = available.kind == OrtResourceCountKind_TotalBytes;
   out->limit = available.value.total_bytes;

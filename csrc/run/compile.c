@@ -98,7 +98,10 @@ static OrtStatus* compile_batch(OrtSession* session, Unit* const* units, size_t 
   if (compile == NULL)
     return status_new(ORT_EP_FAIL, "EP '%s' claimed nodes to fuse, but its OrtEp::Compile is NULL", ep->name);
   TRY_DONE(batch_new(session, &batch));
-  status = compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
+  AtWork before = at_work_begin("EP", ep->name, count == 1 ? units[0]->nodes[0]->name : NULL,
+                                units[0]->nodes[0]->op_type);
+  status = call_OrtEp_Compile(ep->ep, batch.views, batch.nodes, count, batch.infos, batch.context_nodes);
+  at_work = before;
   for (size_t i = 0; i < count; i++) {
     units[i]->compute = batch.infos[i];
     if (batch.infos[i] != NULL) ep->compute_infos[ep->compute_info_count++] = batch.infos[i];
@@ -124,7 +127,8 @@ done:
 }
 
 static OrtStatus* create_state(Unit* unit) {
-  OrtStatus* status = unit->compute->CreateState(unit->compute, &unit->context, &unit->compute_state);
+  OrtStatus* status =
+      call_OrtNodeComputeInfo_CreateState(unit->compute, &unit->context, &unit->compute_state);
   if (status == NULL) return NULL;
   unit->compute_state = NULL; /* a failed call has given nothing */
   return ep_failure(status, "EP '%s': OrtNodeComputeInfo::CreateState of '%s' failed", unit->ep->name,
@@ -136,14 +140,13 @@ static OrtStatus* create_state(Unit* unit) {
 static OrtStatus* find_kernel(Unit* unit) {
   OrtStatus* status = NULL;
   StrBuf text = {0}, why = {0};
-  TRY_DONE(kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why, &unit->kernel_entry));
+  unit->kernel_entry = kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why);
   if (unit->kernel_entry == NULL) {
     describe_node(&text, unit->node);
     status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it%s",
                         unit->ep->name, text.failed ? "?" : text.text,
                         why.failed || why.text == NULL ? "" : why.text);
   }
-done:
   strbuf_release(&text);
   strbuf_release(&why);
   return status;
@@ -167,14 +170,15 @@ static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
   *unit->kernel_info = (OrtKernelInfo){.session = session, .ep = unit->ep, .node = unit->node};
   const KernelEntry* entry = unit->kernel_entry;
   OrtKernelImpl* kernel = NULL;
-  OrtStatus* status = entry->create(entry->create_state, unit->kernel_info, &kernel);
+  OrtStatus* status =
+      call_OrtKernelCreateFunc(entry->create, entry->create_state, unit->kernel_info, &kernel);
   if (status != NULL) return kernel_failure(status, unit);
   if (kernel == NULL)
     return kernel_failure(
         status_new(ORT_EP_FAIL, "its OrtKernelCreateFunc said OK and gave no OrtKernelImpl"), unit);
   status = guard_kernel_impl(kernel, unit->ep->name, unit->node->name);
   if (status != NULL) {
-    if (kernel->Release != NULL) kernel->Release(kernel);
+    if (kernel->Release != NULL) call_OrtKernelImpl_Release(kernel, NULL);
     return status;
   }
   guard_version(kernel->ort_version_supported, OLDEST_KERNEL_IMPL, "OrtKernelImpl", unit->ep->name);
@@ -183,6 +187,10 @@ static OrtStatus* create_kernel(OrtSession* session, Unit* unit) {
 }
 
 /* ---- All of them ---- */
+
+static AtWork unit_begin(const Unit* unit) {
+  return at_work_begin("EP", unit->ep->name, unit->nodes[0]->name, unit->nodes[0]->op_type);
+}
 
 OrtStatus* compile_units(OrtSession* session) {
   for (size_t i = 0; i < session->unit_count; i++) {
@@ -208,7 +216,10 @@ OrtStatus* compile_units(OrtSession* session) {
   if (count != 0) TRY_DONE(compile_batch(session, batch, count));
   for (size_t i = 0; i < session->unit_count; i++) {
     Unit* unit = session->units[i];
-    TRY_DONE(unit->is_fused ? create_state(unit) : create_kernel(session, unit));
+    AtWork before = unit_begin(unit);
+    status = unit->is_fused ? create_state(unit) : create_kernel(session, unit);
+    at_work = before;
+    if (status != NULL) goto done;
   }
 done:
   mem_free(batch);
@@ -216,8 +227,12 @@ done:
 }
 
 void unit_close(Unit* unit) {
-  if (unit->kernel != NULL) unit->kernel->Release(unit->kernel);
-  if (unit->compute_state != NULL) unit->compute->ReleaseState(unit->compute, unit->compute_state);
+  if (unit->kernel == NULL && unit->compute_state == NULL) return;
+  AtWork before = unit_begin(unit);
+  if (unit->kernel != NULL) call_OrtKernelImpl_Release(unit->kernel, NULL);
+  if (unit->compute_state != NULL)
+    call_OrtNodeComputeInfo_ReleaseState(unit->compute, unit->compute_state, NULL);
+  at_work = before;
   unit->kernel = NULL;
   unit->compute_state = NULL;
 }

@@ -99,5 +99,5 @@ OrtStatus* ORT_API_CALL api_CreateIfKernel(const OrtKernelInfo* kernel_info, Ort
 
 /* releases. */
 void ORT_API_CALL api_ReleaseKernelImpl(OrtKernelImpl* input) {
-  if (input != NULL && input->Release != NULL) input->Release(input);
+  if (input != NULL && input->Release != NULL) call_OrtKernelImpl_Release(input, NULL);
 }

@@ -111,7 +111,18 @@ static OrtStatus* blame_makers(const Frame* frame, const Step* step, OrtStatus* 
   return status;
 }
 
-static OrtStatus* check_produced(const Frame* frame, const Step* step) {
+/* As in stock ORT, an output of the model that a kernel did not make, and that nobody else reads, is a value
+ * without content. */
+static OrtStatus* leave_empty(Frame* frame, const Step* step, int32_t slot) {
+  const Slot* missing = &frame->plan->slots[slot];
+  if (missing->output < 0 || frame->output_place[missing->output] == 0) return NULL;
+  LOG(frame->context.logger, WARNING,
+      "EP '%s': node '%s' said OK and did not make its output '%s': the caller gets a value without content",
+      step->unit->ep->name, step->unit->node->name, missing->value->name);
+  return value_new_blank(&frame->values[slot]);
+}
+
+static OrtStatus* check_produced(Frame* frame, const Step* step) {
   const Slot* slots = frame->plan->slots;
   for (size_t i = 0; i < step->output_count; i++) {
     int32_t slot = step->outputs[i];
@@ -122,7 +133,10 @@ static OrtStatus* check_produced(const Frame* frame, const Step* step) {
       if (output >= 0 && frame->output_place[output] != 0) check_shape(frame, step, &slots[slot], value);
       continue;
     }
-    if (!slots[slot].is_needed) continue;
+    if (!slots[slot].is_needed) {
+      TRY(leave_empty(frame, step, slot));
+      continue;
+    }
     return step_failure(
         status_new(ORT_EP_FAIL, "it said OK and did not make its output '%s'", slots[slot].value->name),
         step);
@@ -136,12 +150,13 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static OrtStatus* call_step(Frame* frame, const Step* step) {
+static OrtStatus* run_step(Frame* frame, const Step* step) {
   const Unit* unit = step->unit;
   frame->context.step = step;
   if (unit->is_copy) return devices_copy(frame, step);
-  return unit->kernel != NULL ? unit->kernel->Compute(unit->kernel, &frame->context)
-                              : unit->compute->Compute(unit->compute, unit->compute_state, &frame->context);
+  return unit->kernel != NULL
+             ? call_OrtKernelImpl_Compute(unit->kernel, &frame->context)
+             : call_OrtNodeComputeInfo_Compute(unit->compute, unit->compute_state, &frame->context);
 }
 
 static Profiler* frame_profiler(const Frame* frame) {
@@ -154,7 +169,7 @@ static OrtStatus* measured_step(Frame* frame, Step* step) {
   ProfileSpan span = {0};
   if (profiler != NULL) span = profiler_start_step(profiler, frame, step);
   uint64_t start = now_ns();
-  OrtStatus* status = call_step(frame, step);
+  OrtStatus* status = run_step(frame, step);
   atomic_fetch_add_explicit(&step->nanoseconds, now_ns() - start, memory_order_relaxed);
   atomic_fetch_add_explicit(&step->runs, 1, memory_order_relaxed);
   if (profiler != NULL) profiler_stop_step(profiler, &span, frame, step);
@@ -178,7 +193,7 @@ static OrtStatus* run_steps(Frame* frame) {
       continue;
     }
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
-    if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
+    if (status == NULL) status = is_measured ? measured_step(frame, step) : run_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
     if (status != NULL) return blame_makers(frame, step, step_failure(status, step));
     TRY(check_produced(frame, step));
@@ -196,11 +211,15 @@ static OrtStatus* run_graph(Frame* frame) {
 }
 
 OrtStatus* frame_run(Frame* frame) {
+  const Step* const* outer = at_work.step;
   Profiler* profiler = frame_profiler(frame);
-  if (profiler == NULL) return run_graph(frame);
-  ProfileSpan span = profiler_start(profiler);
+  ProfileSpan span;
+  frame->context.step = NULL;
+  at_work.step = &frame->context.step;
+  if (profiler != NULL) span = profiler_start(profiler);
   OrtStatus* status = run_graph(frame);
-  profiler_stop(profiler, &span, "SequentialExecutor::Execute");
+  if (profiler != NULL) profiler_stop(profiler, &span, "SequentialExecutor::Execute");
+  at_work.step = outer;
   return status;
 }
 
@@ -213,7 +232,9 @@ static OrtStatus* end_hooks(OrtSession* session, const OrtRunOptions* options, s
   for (size_t i = 0; i < started; i++) {
     SessionEp* ep = &session->eps[i];
     if (ep->on_run_end == NULL) continue;
-    OrtStatus* failure = ep->on_run_end(ep->ep, options, sync_stream);
+    AtWork before = at_work_begin("EP", ep->name, NULL, NULL);
+    OrtStatus* failure = call_OrtEp_OnRunEnd(ep->ep, options, sync_stream);
+    at_work = before;
     if (failure == NULL) continue;
     failure = ep_failure(failure, "EP '%s': OrtEp::OnRunEnd failed", ep->name);
     if (status == NULL) {
@@ -234,7 +255,9 @@ static OrtStatus* run_with_hooks(Frame* frame, const OrtRunOptions* options) {
   for (; started < session->ep_count && status == NULL; started++) {
     SessionEp* ep = &session->eps[started];
     if (ep->on_run_start == NULL) continue;
-    status = ep->on_run_start(ep->ep, shown);
+    AtWork before = at_work_begin("EP", ep->name, NULL, NULL);
+    status = call_OrtEp_OnRunStart(ep->ep, shown);
+    at_work = before;
     if (status != NULL) {
       status = ep_failure(status, "EP '%s': OrtEp::OnRunStart failed", ep->name);
       break; /* this one did not start */

@@ -72,9 +72,11 @@ static OrtStatus* check_copies(const Plan* plan, const SessionEp* ep) {
 OrtStatus* graph_capture_open(OrtSession* session) {
   for (size_t i = 0; i < session->ep_count && session->capture == NULL; i++) {
     SessionEp* ep = &session->eps[i];
-    bool(ORT_API_CALL * is_enabled)(const OrtEp*) =
-        GUARD_SLOT(ep->ep, ep->version, IsGraphCaptureEnabled, 26);
-    if (is_enabled == NULL || !is_enabled(ep->ep)) continue;
+    OrtStatus* thrown = NULL;
+    bool can_say = GUARD_SLOT(ep->ep, ep->version, IsGraphCaptureEnabled, 26) != NULL;
+    bool is_enabled = can_say && call_OrtEp_IsGraphCaptureEnabled(ep->ep, &thrown);
+    if (thrown != NULL) return ep_failure(thrown, "EP '%s'", ep->name);
+    if (!is_enabled) continue;
     if (ep->ep->IsGraphCaptured == NULL || ep->ep->ReplayGraph == NULL) {
       LOG(&session->logger, WARNING, "EP '%s': graph capture is off: OrtEp::%s is NULL", ep->name,
           ep->ep->IsGraphCaptured == NULL ? "IsGraphCaptured" : "ReplayGraph");
@@ -82,7 +84,8 @@ OrtStatus* graph_capture_open(OrtSession* session) {
     }
     OrtGraphCaptureNodeAssignmentPolicy policy = OrtGraphCaptureNodeAssignmentPolicy_ALL_NODES_ON_EP;
     if (ep->ep->GetGraphCaptureNodeAssignmentPolicy != NULL)
-      policy = ep->ep->GetGraphCaptureNodeAssignmentPolicy(ep->ep);
+      policy = call_OrtEp_GetGraphCaptureNodeAssignmentPolicy(ep->ep, &thrown);
+    if (thrown != NULL) return ep_failure(thrown, "EP '%s'", ep->name);
     TRY(check_nodes(session, ep, policy == OrtGraphCaptureNodeAssignmentPolicy_ALLOW_CPU_FOR_SHAPES));
     TRY(check_copies(&session->plan, ep));
     GraphCapture* capture = arena_calloc(&session->arena, 1, sizeof *capture);
@@ -220,9 +223,10 @@ static OrtStatus* replay_graph(GraphCapture* capture, const Frame* frame, int id
   TRY(find_graph(capture, frame, id, &graph));
   OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
   bool has_stream = frame->options != NULL && frame->options->stream != NULL;
-  OrtStatus* status = sync != NULL && frame->has_device_values && !has_stream ? sync(ep->ep) : NULL;
+  OrtStatus* status =
+      sync != NULL && frame->has_device_values && !has_stream ? call_OrtEp_Sync(ep->ep) : NULL;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name);
-  status = capture->replay(ep->ep, id);
+  status = call_OrtEp_ReplayGraph(ep->ep, id);
   if (status != NULL) status = ep_failure(status, "EP '%s': OrtEp::ReplayGraph failed", ep->name);
   for (size_t i = 1; i < frame->session->stream_count && status == NULL; i++) {
     if (graph->frame->own_streams[i] != NULL) status = stream_flush(graph->frame->own_streams[i]);
@@ -236,7 +240,7 @@ static OrtStatus* release_in_ep(const GraphCapture* capture, int id) {
   if (release == NULL)
     return status_new(ORT_NOT_IMPLEMENTED,
                       "SessionReleaseCapturedGraph: EP '%s' has no OrtEp::ReleaseCapturedGraph", ep->name);
-  OrtStatus* status = release(ep->ep, id);
+  OrtStatus* status = call_OrtEp_ReleaseCapturedGraph(ep->ep, id);
   return status != NULL ? ep_failure(status, "EP '%s': OrtEp::ReleaseCapturedGraph failed", ep->name) : NULL;
 }
 
@@ -250,14 +254,15 @@ static OrtStatus* capture_graph(GraphCapture* capture, Frame* frame, int id) {
   graph->id = id;
   for (size_t i = 0; i < count; i++) graph->bound[i] = bound_at(frame, i, &kind, &name);
   OrtStatus* status = NULL;
-  for (int run = 0; run < MOST_RUNS && status == NULL && !capture->is_captured(capture->ep->ep, id); run++)
+  for (int run = 0;
+       run < MOST_RUNS && status == NULL && !call_OrtEp_IsGraphCaptured(capture->ep->ep, id, NULL); run++)
     status = run_bound(frame);
-  if (status == NULL && !capture->is_captured(capture->ep->ep, id))
+  if (status == NULL && !call_OrtEp_IsGraphCaptured(capture->ep->ep, id, NULL))
     status = status_new(ORT_EP_FAIL, "EP '%s' has captured no graph %d in %d runs", capture->ep->name, id,
                         MOST_RUNS);
   if (status != NULL) {
     mem_free(graph);
-    if (capture->is_captured(capture->ep->ep, id)) /* the EP could not know that the run failed */
+    if (call_OrtEp_IsGraphCaptured(capture->ep->ep, id, NULL)) /* the EP could not know that the run failed */
       status_release(release_in_ep(capture, id));
     return status;
   }
@@ -275,8 +280,8 @@ OrtStatus* graph_capture_run(Frame* frame) {
   int id = NO_GRAPH;
   TRY(graph_id(frame->options, &id));
   if (id == NO_GRAPH) return run_bound(frame);
-  return capture->is_captured(capture->ep->ep, id) ? replay_graph(capture, frame, id)
-                                                   : capture_graph(capture, frame, id);
+  return call_OrtEp_IsGraphCaptured(capture->ep->ep, id, NULL) ? replay_graph(capture, frame, id)
+                                                               : capture_graph(capture, frame, id);
 }
 
 /* Not while the graph runs. */

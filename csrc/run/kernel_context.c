@@ -140,8 +140,10 @@ OrtStatus* ORT_API_CALL api_KernelContext_GetGPUComputeStream(const OrtKernelCon
   REQUIRE_ARG(context);
   REQUIRE_ARG(out);
   OrtSyncStream* stream = stream_of(context);
-  *out = stream != NULL ? stream->impl->GetHandle(stream->impl) : NULL;
-  return NULL;
+  OrtStatus* thrown = NULL;
+  void* handle = stream != NULL ? call_OrtSyncStreamImpl_GetHandle(stream->impl, &thrown) : NULL;
+  if (thrown == NULL) *out = handle;
+  return thrown;
 }
 
 /* borrows: during the call; NULL: the kernel runs on no stream. */

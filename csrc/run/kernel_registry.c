@@ -221,44 +221,55 @@ static bool types_fit_without_schema(const OrtKernelDef* def, const OrtNode* nod
   return true;
 }
 
-static OrtStatus* types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why, bool* fit) {
+static bool types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why) {
   const OpSchema* schema = node_schema(node);
-  *fit = schema != NULL || types_fit_without_schema(def, node);
-  if (schema == NULL && !*fit && why != NULL) strbuf_append(why, "; one takes other types");
-  if (schema == NULL) return NULL;
+  if (schema == NULL) {
+    bool fit = types_fit_without_schema(def, node);
+    if (!fit && why != NULL) strbuf_append(why, "; one takes other types");
+    return fit;
+  }
   for (size_t i = 0; i < def->constraint_count; i++) {
     const KernelConstraint* constraint = &def->constraints[i];
     bool known;
     ONNXTensorElementDataType type = constrained_type(schema, node, constraint->name, &known);
-    if (!known)
-      return status_new(ORT_FAIL,
-                        "EP '%s': the kernel for '%s' (%s, version %d) constrains '%s', but the operator has "
-                        "no type parameter (or input or output without one) of that name",
-                        def->ep_name, node->op_type, node->domain[0] != '\0' ? node->domain : "ai.onnx",
-                        node->since_version, constraint->name);
+    if (!known) {
+      if (node_custom_op(node) == NULL) /* which may stand in for the one that the kernel was made for */
+        LOG(NULL, WARNING,
+            "EP '%s': its kernel for '%s' constrains '%s', which is no type parameter of version %d; it is "
+            "not used",
+            def->ep_name, node->op_type, constraint->name, node->since_version);
+      if (why != NULL)
+        strbuf_append(why,
+                      "; one constrains '%s', but the operator has no type parameter (or input or "
+                      "output without one) of that name",
+                      constraint->name);
+      return false;
+    }
     if (type != 0 ? (constraint->types >> type & 1) != 0 : constraint_is_idle(schema, node, constraint->name))
       continue;
     if (why != NULL)
       strbuf_append(why, "; one does not take %s for '%s'",
                     type != 0 ? element_type_name(type) : "an unknown type", constraint->name);
-    *fit = false;
-    return NULL;
+    return false;
   }
-  return NULL;
+  return true;
 }
 
-OrtStatus* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name, const OrtNode* node,
-                                StrBuf* why, const KernelEntry** out) {
-  *out = NULL;
+const KernelEntry* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name,
+                                        const OrtNode* node, StrBuf* why) {
   if (registry == NULL) {
     if (why != NULL) strbuf_append(why, "; the EP has no kernel registry");
+    return NULL;
+  }
+  const CustomOp* custom = node_custom_op(node);
+  if (custom != NULL && custom_op_select(custom, node, NULL) == NULL) {
+    if (why != NULL) strbuf_append(why, "; the custom operator does not take such inputs");
     return NULL;
   }
   const KernelEntry* entry = first_entry(registry, node->op_type);
   if (entry == NULL && why != NULL) strbuf_append(why, "; the EP has none for this operator");
   for (; entry != NULL; entry = next_entry(registry, entry)) {
     const OrtKernelDef* def = entry->def;
-    bool fit = false;
     if (!same_domain(def->domain, node->domain)) {
       if (why != NULL) strbuf_append(why, "; one is for domain '%s'", def->domain);
     } else if (strcmp(def->ep_name, ep_name) != 0) {
@@ -268,12 +279,9 @@ OrtStatus* kernel_registry_find(const OrtKernelRegistry* registry, const char* e
         strbuf_append(why, "; one is for version %d only (its range has no end)", def->since_start);
       else if (why != NULL)
         strbuf_append(why, "; one is for versions %d to %d", def->since_start, def->since_end);
-    } else {
-      TRY(types_fit(def, node, why, &fit));
+    } else if (types_fit(def, node, why)) {
+      return entry;
     }
-    if (!fit) continue;
-    *out = entry;
-    return NULL;
   }
   return NULL;
 }

@@ -9,7 +9,7 @@ OrtStatus* layout_ask(SessionEp* ep) {
   OrtStatus*(ORT_API_CALL * ask)(OrtEp*, OrtEpDataLayout*) =
       GUARD_SLOT(ep->ep, ep->version, GetPreferredDataLayout, 23);
   OrtEpDataLayout layout = OrtEpDataLayout_Default;
-  OrtStatus* status = ask != NULL ? ask(ep->ep, &layout) : NULL;
+  OrtStatus* status = ask != NULL ? call_OrtEp_GetPreferredDataLayout(ep->ep, &layout) : NULL;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetPreferredDataLayout failed", ep->name);
   if (layout != OrtEpDataLayout_NCHW && layout != OrtEpDataLayout_NHWC)
     return status_new(ORT_EP_FAIL, "EP '%s': OrtEp::GetPreferredDataLayout gave %d, which is no layout",
@@ -46,8 +46,9 @@ static OrtStatus* should_convert(const SessionEp* ep, const OrtNode* node, bool*
   OrtStatus*(ORT_API_CALL * ask)(OrtEp*, const char*, const char*, OrtEpDataLayout, int*) =
       GUARD_SLOT(ep->ep, ep->version, ShouldConvertDataLayoutForOp, 23);
   int answer = -1;
-  OrtStatus* status =
-      ask != NULL ? ask(ep->ep, node->domain, node->op_type, OrtEpDataLayout_NHWC, &answer) : NULL;
+  OrtStatus* status = ask != NULL ? call_OrtEp_ShouldConvertDataLayoutForOp(
+                                        ep->ep, node->domain, node->op_type, OrtEpDataLayout_NHWC, &answer)
+                                  : NULL;
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::ShouldConvertDataLayoutForOp for '%s' failed", ep->name,
                       node->op_type);

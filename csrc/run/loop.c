@@ -115,9 +115,12 @@ static OrtStatus* concat(LoopRun* loop, const OrtValue* const* items, size_t cou
         "the environment has no allocator for '%s': iterations cannot leave their results there",
         output->memory->name);
   OrtSyncStream* stream = ep_stream(loop->context);
-  void* handle = stream != NULL ? stream->impl->GetHandle(stream->impl) : NULL;
+  OrtStatus* thrown = NULL;
+  void* handle = stream != NULL ? call_OrtSyncStreamImpl_GetHandle(stream->impl, &thrown) : NULL;
+  TRY(thrown);
   OrtLoopKernelHelper* helper = loop->kernel->helper;
-  OrtStatus* status = helper->ConcatOutput(helper, handle, items, count, output->data, output->size_bytes);
+  OrtStatus* status =
+      call_OrtLoopKernelHelper_ConcatOutput(helper, handle, items, count, output->data, output->size_bytes);
   return status == NULL ? NULL : ep_failure(status, "OrtLoopKernelHelper::ConcatOutput failed");
 }
 
@@ -211,7 +214,7 @@ static OrtStatus* ORT_API_CALL loop_compute(OrtKernelImpl* this_ptr, OrtKernelCo
 
 static void ORT_API_CALL loop_release(OrtKernelImpl* this_ptr) {
   LoopKernel* kernel = (LoopKernel*)this_ptr;
-  kernel->helper->Release(kernel->helper);
+  call_OrtLoopKernelHelper_Release(kernel->helper, NULL);
   mem_free(kernel);
 }
 

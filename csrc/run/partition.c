@@ -65,8 +65,7 @@ OrtStatus* ORT_API_CALL api_EpGraphSupportInfo_LookUpKernel(OrtEpGraphSupportInf
   REQUIRE_ARG(node);
   REQUIRE_ARG(out_kernel_def);
   const SessionEp* ep = graph_support_info->ep;
-  const KernelEntry* entry = NULL;
-  TRY(kernel_registry_find(ep->registry, ep->name, node_root(node), NULL, &entry));
+  const KernelEntry* entry = kernel_registry_find(ep->registry, ep->name, node_root(node), NULL);
   *out_kernel_def = entry != NULL ? entry->def : NULL;
   return NULL;
 }
@@ -215,7 +214,9 @@ static OrtStatus* keep_units(const OrtEpGraphSupportInfo* info) {
 }
 
 static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info, EpBudget* budget) {
-  OrtStatus* status = info->ep->ep->GetCapability(info->ep->ep, info->graph, info);
+  AtWork before = at_work_begin("EP", info->ep->name, NULL, NULL);
+  OrtStatus* status = call_OrtEp_GetCapability(info->ep->ep, info->graph, info);
+  at_work = before;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetCapability failed", info->ep->name);
   TRY(check_claims(info));
   return refuse_beyond_budget(info, budget);

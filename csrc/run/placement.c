@@ -21,7 +21,7 @@ static OrtStatus* default_memory(SessionEp* ep, const OrtMemoryInfo** out) {
   OrtStatus*(ORT_API_CALL * get)(const OrtEp*, const OrtMemoryDevice**) =
       GUARD_SLOT(ep->ep, ep->version, GetDefaultMemoryDevice, 27);
   const OrtMemoryDevice* device = NULL;
-  OrtStatus* status = get != NULL ? get(ep->ep, &device) : NULL;
+  OrtStatus* status = get != NULL ? call_OrtEp_GetDefaultMemoryDevice(ep->ep, &device) : NULL;
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetDefaultMemoryDevice failed", ep->name);
   *out = NULL;
   if (device != NULL) {
@@ -50,13 +50,13 @@ static OrtStatus* default_memory(SessionEp* ep, const OrtMemoryInfo** out) {
 static OrtStatus* make_allocator(SessionEp* ep, const OrtMemoryInfo* memory, OrtAllocator** out,
                                  bool* is_own) {
   OrtAllocator* made = NULL;
-  OrtStatus* status = ep->ep->CreateAllocator(ep->ep, memory, &made);
+  OrtStatus* status = call_OrtEp_CreateAllocator(ep->ep, memory, &made);
   if (status != NULL)
     return ep_failure(status, "EP '%s': OrtEp::CreateAllocator for '%s' failed", ep->name, memory->name);
   bool is_made = made != NULL && !allocator_is_cpu(made);
   status = is_made ? guard_allocator(made, ep->name) : NULL;
   if (status != NULL) {
-    ep->factory->ReleaseAllocator(ep->factory, made);
+    call_OrtEpFactory_ReleaseAllocator(ep->factory, made, NULL);
     return status;
   }
   *out = made;
@@ -95,10 +95,12 @@ static OrtStatus* find_read_only(SessionEp* ep, Place* place) {
   return NULL;
 }
 
-static bool is_stream_aware(const SessionEp* ep) {
+static OrtStatus* is_stream_aware(const SessionEp* ep, bool* out) {
+  OrtStatus* thrown = NULL;
   uint32_t version = ep->devices[0]->factory_version;
-  bool(ORT_API_CALL * ask)(const OrtEpFactory*) = GUARD_SLOT(ep->factory, version, IsStreamAware, 23);
-  return ask != NULL && ask(ep->factory);
+  bool can_say = GUARD_SLOT(ep->factory, version, IsStreamAware, 23) != NULL;
+  *out = can_say && call_OrtEpFactory_IsStreamAware(ep->factory, &thrown);
+  return thrown != NULL ? ep_failure(thrown, "EP '%s'", ep->name) : NULL;
 }
 
 static int32_t find_place(const OrtSession* session, const OrtMemoryInfo* memory) {
@@ -149,7 +151,9 @@ OrtStatus* place_ep(OrtSession* session, SessionEp* ep) {
   if (memory == NULL || memory_device_is_host(&memory->device)) return NULL;
   ep->place = find_place(session, memory);
   if (ep->place == 0) TRY(add_place(session, ep, memory));
-  if (ep->place != 0 && is_stream_aware(ep)) add_stream(session, ep);
+  bool has_stream = false;
+  if (ep->place != 0) TRY(is_stream_aware(ep, &has_stream));
+  if (has_stream) add_stream(session, ep);
   return NULL;
 }
 
@@ -160,8 +164,8 @@ void places_close(OrtSession* session) {
   for (size_t i = session->place_count; i-- > 1;) {
     Place* place = &session->places[i];
     OrtEpFactory* factory = place->ep->factory;
-    if (place->owns_read_only) factory->ReleaseAllocator(factory, place->read_only);
-    if (place->owns_allocator) factory->ReleaseAllocator(factory, place->allocator);
+    if (place->owns_read_only) call_OrtEpFactory_ReleaseAllocator(factory, place->read_only, NULL);
+    if (place->owns_allocator) call_OrtEpFactory_ReleaseAllocator(factory, place->allocator, NULL);
     shared_allocator_unuse(place->shared, USE_ALLOCATOR);
   }
   if (session->place_count != 0) shared_allocator_unuse(session->places[0].shared, USE_ALLOCATOR);

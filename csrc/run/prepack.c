@@ -106,8 +106,8 @@ static OrtStatus* share_stored(const Packing* packing, uint32_t version) {
   }
   const PackedBuffers* shared = NULL;
   TRY(packed_container_share(packing->session->packed_weights, packing->unit->node, stored, &shared));
-  OrtStatus* status =
-      set_shared(kernel, (const void* const*)shared->data, shared->sizes, shared->count, (int)packing->index);
+  OrtStatus* status = call_OrtKernelImpl_SetSharedPrePackedWeight(
+      kernel, (const void* const*)shared->data, shared->sizes, shared->count, (int)packing->index);
   return status == NULL ? NULL : packing_failure(status, packing, "SetSharedPrePackedWeight");
 }
 
@@ -184,7 +184,7 @@ static size_t release_weights_of_fused(const Unit* unit) {
 /* ---- Packing ---- */
 
 /* Calls PrePackWeight; what it was lent is empty and closed afterwards. */
-static OrtStatus* call_kernel(const Packing* packing, bool* is_packed) {
+static OrtStatus* pack_weight(const Packing* packing, bool* is_packed) {
   OrtKernelImpl* kernel = packing->unit->kernel;
   OrtSharedPrePackedWeightCache* cache = packing->cache;
   OrtValue* view = arena_alloc(&packing->session->arena, sizeof *view);
@@ -192,8 +192,11 @@ static OrtStatus* call_kernel(const Packing* packing, bool* is_packed) {
   int32_t place = place_wanted(packing->unit, packing->index, false, packing->weight);
   value_view_open(view, constant_at(packing->weight, place)); /* the weight where the kernel reads it */
   if (cache != NULL) cache->is_open = true;
-  OrtStatus* status =
-      kernel->PrePackWeight(kernel, view, (int)packing->index, packing->allocator, cache, is_packed);
+  const Unit* unit = packing->unit;
+  AtWork before = at_work_begin("EP", unit->ep->name, unit->node->name, unit->node->op_type);
+  OrtStatus* status = call_OrtKernelImpl_PrePackWeight(kernel, view, (int)packing->index, packing->allocator,
+                                                       cache, is_packed);
+  at_work = before;
   if (cache != NULL) cache->is_open = false;
   value_view_close(view);
   bool has_stored = cache != NULL && cache->stored.count != 0;
@@ -212,7 +215,7 @@ static OrtStatus* pack_input(Packing* packing, uint32_t version, bool is_sharing
     packing->cache = arena_alloc(&session->arena, sizeof *packing->cache);
     if (packing->cache == NULL) return status_no_memory();
   }
-  TRY(call_kernel(packing, &is_packed));
+  TRY(pack_weight(packing, &is_packed));
   if (!is_packed) return NULL;
   if (packing->cache != NULL && packing->cache->stored.count != 0) TRY(share_stored(packing, version));
   packing->unit->packed_inputs[packing->index] = true;
@@ -226,7 +229,9 @@ static OrtStatus* pack_kernel(OrtSession* session, Unit* unit, size_t* packed_by
   if (GUARD_SLOT(unit->kernel, version, PrePackWeight, 24) == NULL) return NULL;
   Packing packing = {.session = session, .unit = unit};
   TRY(api_KernelInfoGetAllocator(unit->kernel_info, OrtMemTypeDefault, &packing.allocator));
-  const OrtMemoryInfo* memory = packing.allocator->Info(packing.allocator);
+  OrtStatus* thrown = NULL;
+  const OrtMemoryInfo* memory = call_OrtAllocator_Info(packing.allocator, &thrown);
+  TRY(thrown);
   bool is_sharing =
       session->packed_weights != NULL && memory != NULL && memory_device_is_host(&memory->device);
   /* Shared weights may outlive the EP and its allocator. */

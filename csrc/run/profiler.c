@@ -96,17 +96,17 @@ static OrtStatus* make_ep_profiler(const Profiler* profiler, const SessionEp* ep
   OrtStatus*(ORT_API_CALL * create)(OrtEp*, OrtEpProfilerImpl**) =
       GUARD_SLOT(ep->ep, ep->version, CreateProfiler, 25);
   OrtEpProfilerImpl* impl = NULL;
-  OrtStatus* status = create != NULL ? create(ep->ep, &impl) : NULL;
+  OrtStatus* status = create != NULL ? call_OrtEp_CreateProfiler(ep->ep, &impl) : NULL;
   if (status != NULL || impl == NULL) return status;
   status = guard_ep_profiler(impl, ep->name);
   if (status == NULL) {
     uint64_t offset = clock_ns(CLOCK_MONOTONIC) - profiler->start_ns;
-    status = impl->StartProfiling(impl, (int64_t)offset);
+    status = call_OrtEpProfilerImpl_StartProfiling(impl, (int64_t)offset);
   }
   if (status == NULL)
     *out = impl;
   else if (impl->Release != NULL)
-    impl->Release(impl);
+    call_OrtEpProfilerImpl_Release(impl, NULL);
   return status;
 }
 
@@ -129,7 +129,8 @@ static void start_ep_events(Profiler* profiler, uint64_t id) {
   for (size_t i = 0; i < profiler->ep_count && profiler->is_on; i++) {
     const EpProfiler* ep = &profiler->eps[i];
     if (ep->start != NULL)
-      report(profiler, ep->ep_name, "OrtEpProfilerImpl::StartEvent", ep->start(ep->impl, id));
+      report(profiler, ep->ep_name, "OrtEpProfilerImpl::StartEvent",
+             call_OrtEpProfilerImpl_StartEvent(ep->impl, id));
   }
   pthread_rwlock_unlock(&profiler->gate);
 }
@@ -140,7 +141,8 @@ static void stop_ep_events(Profiler* profiler, uint64_t id, const OrtProfilingEv
   for (size_t i = 0; i < profiler->ep_count && profiler->is_on; i++) {
     const EpProfiler* ep = &profiler->eps[i];
     if (ep->stop != NULL)
-      report(profiler, ep->ep_name, "OrtEpProfilerImpl::StopEvent", ep->stop(ep->impl, id, event));
+      report(profiler, ep->ep_name, "OrtEpProfilerImpl::StopEvent",
+             call_OrtEpProfilerImpl_StopEvent(ep->impl, id, event));
   }
   pthread_rwlock_unlock(&profiler->gate);
 }
@@ -288,7 +290,7 @@ static void collect_ep_events(Profiler* profiler) {
   for (size_t i = 0; i < profiler->ep_count; i++) {
     const EpProfiler* ep = &profiler->eps[i];
     OrtProfilingEventsContainer added = {0};
-    OrtStatus* status = ep->impl->EndProfiling(ep->impl, &added);
+    OrtStatus* status = call_OrtEpProfilerImpl_EndProfiling(ep->impl, &added);
     size_t moved = 0;
     while (status == NULL && moved < added.count &&
            profiling_events_add(&profiler->events, added.events[moved])) {
@@ -334,7 +336,7 @@ void profiler_free(Profiler* profiler) {
   OrtStatus* status = profiler_end(profiler, &path);
   if (status != NULL) LOG(profiler->logger, ERROR, "%s", status_message(status));
   status_release(status);
-  for (size_t i = profiler->ep_count; i-- > 0;) profiler->eps[i].impl->Release(profiler->eps[i].impl);
+  for (size_t i = profiler->ep_count; i-- > 0;) call_OrtEpProfilerImpl_Release(profiler->eps[i].impl, NULL);
   pthread_rwlock_destroy(&profiler->gate);
   fork_guard_close(&profiler->fork);
   pthread_mutex_destroy(&profiler->lock);

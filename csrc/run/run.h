@@ -76,9 +76,9 @@ void kernel_registry_release(OrtKernelRegistry* registry);
 bool kernel_registry_add(OrtKernelRegistry* registry, const OrtKernelDef* def, OrtKernelCreateFunc create,
                          void* create_state);
 /* The entry for a node (domain, op, since-version, EP name, types), or NULL with `why` (may be NULL) appended
- * to. borrows. An error if a kernel that else fits constrains a type parameter that the op does not have. */
-OrtStatus* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name, const OrtNode* node,
-                                StrBuf* why, const KernelEntry** out);
+ * to. borrows. */
+const KernelEntry* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name,
+                                        const OrtNode* node, StrBuf* why);
 
 /* ---- session_ep.c: an EP of one session ---- */
 
@@ -270,7 +270,7 @@ typedef struct Slot {
   OrtValueInfo* value;
   SlotKind kind;
   ONNXTensorElementDataType element_type; /* UNDEFINED: unknown, or not a tensor */
-  bool is_needed;                         /* somebody reads it: a kernel must produce it */
+  bool is_needed;                         /* a kernel must make it: a step, or who runs a body, reads it */
   int32_t output;                         /* SLOT_OUTPUT: place among the plan's outputs */
   int32_t place;      /* of OrtSession::places; of an input: 0, whatever the caller gives */
   int32_t stream;     /* whose work makes it; 0: it is there when the step returns */

@@ -17,9 +17,9 @@ static OrtStatus* open_stream(OrtSession* session, const SessionEp* ep, OrtSyncS
   OrtSyncStreamImpl* impl = NULL;
   OrtStatus* status = NULL;
   if (by_ep != NULL)
-    status = by_ep(ep->ep, device, &impl);
+    status = call_OrtEp_CreateSyncStreamForDevice(ep->ep, device, &impl);
   else if (by_factory != NULL)
-    status = by_factory(ep->factory, device, NULL, &impl);
+    status = call_OrtEpFactory_CreateSyncStreamForDevice(ep->factory, device, NULL, &impl);
   else
     return status_new(ORT_NOT_IMPLEMENTED, "EP '%s' is stream-aware, but has no CreateSyncStreamForDevice",
                       ep->name);
@@ -207,7 +207,7 @@ OrtStatus* devices_fetch(Frame* frame) {
     const OutputSpec* spec = &plan->outputs[i];
     uint32_t wanted = frame->output_place[i];
     const OrtValue* made = frame->values[spec->slot];
-    if (wanted == 0 || spec->is_copied || made == NULL) continue;
+    if (wanted == 0 || spec->is_copied || made == NULL || made->kind == ONNX_TYPE_UNKNOWN) continue;
     OrtValue* target = frame->caller_outputs[wanted - 1];
     if (made == target) continue;
     const OrtMemoryInfo* memory = frame->caller_memories != NULL ? frame->caller_memories[wanted - 1] : NULL;

@@ -68,7 +68,8 @@ static OrtStatus* transpose(const ScanRun* scan, const size_t* permutation, cons
                             OrtValue* to) {
   if (to->size_bytes == 0) return NULL;
   OrtScanKernelHelper* helper = scan->kernel->helper;
-  OrtStatus* status = helper->Transpose(helper, permutation, from->rank, from, ep_stream(scan->context), to);
+  OrtStatus* status =
+      call_OrtScanKernelHelper_Transpose(helper, permutation, from->rank, from, ep_stream(scan->context), to);
   if (status != NULL) return ep_failure(status, "OrtScanKernelHelper::Transpose failed");
   return finish_stream(scan->context, NULL); /* the body may read it on another stream */
 }
@@ -284,7 +285,7 @@ static OrtStatus* ORT_API_CALL scan_compute(OrtKernelImpl* this_ptr, OrtKernelCo
 
 static void ORT_API_CALL scan_release(OrtKernelImpl* this_ptr) {
   ScanKernel* kernel = (ScanKernel*)this_ptr;
-  kernel->helper->Release(kernel->helper);
+  call_OrtScanKernelHelper_Release(kernel->helper, NULL);
   mem_free(kernel);
 }
 

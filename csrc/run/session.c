@@ -54,7 +54,7 @@ static OrtStatus* end_initialization(OrtSession* session) {
   for (size_t i = 0; i < session->ep_count; i++) {
     SessionEp* ep = &session->eps[i];
     OrtStatus*(ORT_API_CALL * end)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, OnSessionInitializationEnd, 27);
-    OrtStatus* status = end != NULL ? end(ep->ep) : NULL;
+    OrtStatus* status = end != NULL ? call_OrtEp_OnSessionInitializationEnd(ep->ep) : NULL;
     if (status != NULL)
       return ep_failure(status, "EP '%s': OrtEp::OnSessionInitializationEnd failed", ep->name);
   }

@@ -33,8 +33,8 @@ static OrtStatus* create_ep(OrtSession* session, SessionEp* ep) {
     metadata[i] = ep->devices[i]->ep_metadata;
   }
   OrtEp* made = NULL;
-  OrtStatus* status = first->factory->CreateEp(first->factory, hardware, metadata, ep->device_count,
-                                               session->options, &session->logger, &made);
+  OrtStatus* status = call_OrtEpFactory_CreateEp(first->factory, hardware, metadata, ep->device_count,
+                                                 session->options, &session->logger, &made);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEpFactory::CreateEp failed", first->ep_name);
   if (made == NULL)
     return status_new(ORT_EP_FAIL, "EP '%s': OrtEpFactory::CreateEp said OK and gave no OrtEp",
@@ -47,7 +47,9 @@ static OrtStatus* create_ep(OrtSession* session, SessionEp* ep) {
 }
 
 static OrtStatus* read_name(OrtSession* session, SessionEp* ep) {
-  const char* name = ep->ep->GetName(ep->ep);
+  OrtStatus* thrown = NULL;
+  const char* name = call_OrtEp_GetName(ep->ep, &thrown);
+  if (thrown != NULL) return ep_failure(thrown, "EP '%s'", ep->devices[0]->ep_name);
   if (name == NULL || name[0] == '\0')
     return status_new(ORT_EP_FAIL, "EP '%s': OrtEp::GetName gave no name", ep->devices[0]->ep_name);
   ep->name = arena_str(&session->arena, name, strlen(name));
@@ -59,7 +61,7 @@ static OrtStatus* read_kernels(SessionEp* ep) {
       GUARD_SLOT(ep->ep, ep->version, GetKernelRegistry, 24);
   if (get == NULL) return NULL;
   const OrtKernelRegistry* registry = NULL;
-  OrtStatus* status = get(ep->ep, &registry);
+  OrtStatus* status = call_OrtEp_GetKernelRegistry(ep->ep, &registry);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::GetKernelRegistry failed", ep->name);
   if (registry == NULL) return NULL; /* an EP that only compiles */
   ep->registry = kernel_registry_copy(registry);
@@ -71,7 +73,7 @@ static OrtStatus* read_concurrency(SessionEp* ep) {
   OrtStatus*(ORT_API_CALL * ask)(OrtEp*, bool*) =
       GUARD_SLOT(ep->ep, ep->version, IsConcurrentRunSupported, 24);
   if (ask == NULL) return NULL;
-  OrtStatus* status = ask(ep->ep, &ep->is_concurrent);
+  OrtStatus* status = call_OrtEp_IsConcurrentRunSupported(ep->ep, &ep->is_concurrent);
   if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::IsConcurrentRunSupported failed", ep->name);
   return NULL;
 }
@@ -80,6 +82,7 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
                            SessionEp* out) {
   OrtStatus* status = NULL;
   SessionEp ep = {.devices = devices, .device_count = device_count};
+  AtWork before = at_work_begin("EP", devices[0]->ep_name, NULL, NULL);
   TRY_DONE(use_devices(session->env, &ep));
   TRY_DONE(ep_custom_ops_add(devices[0], session->options));
   TRY_DONE(create_ep(session, &ep));
@@ -91,6 +94,7 @@ OrtStatus* session_ep_open(OrtSession* session, const OrtEpDevice* const* device
   ep.on_run_end = GUARD_SLOT(ep.ep, ep.version, OnRunEnd, 23);
   *out = ep;
 done:
+  at_work = before;
   if (status != NULL) session_ep_close(&ep);
   return status;
 }
@@ -102,12 +106,15 @@ OrtStatus* session_ep_sync(const SessionEp* ep) {
 }
 
 void session_ep_close(SessionEp* ep) {
+  if (ep->device_count == 0) return;
+  AtWork before = at_work_begin("EP", ep->devices[0]->ep_name, NULL, NULL);
   if (ep->compute_info_count != 0) {
-    ep->ep->ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count);
+    call_OrtEp_ReleaseNodeComputeInfos(ep->ep, ep->compute_infos, ep->compute_info_count, NULL);
     ep->compute_info_count = 0;
   }
   mem_free(ep->compute_infos);
-  if (ep->ep != NULL) ep->factory->ReleaseEp(ep->factory, ep->ep);
+  if (ep->ep != NULL) call_OrtEpFactory_ReleaseEp(ep->factory, ep->ep, NULL);
+  at_work = before;
   kernel_registry_release(ep->registry);
   for (size_t i = ep->used_device_count; i-- > 0;) ep_device_unuse(ep->devices[i]);
   *ep = (SessionEp){0};

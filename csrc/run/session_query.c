@@ -221,7 +221,7 @@ OrtStatus* ORT_API_CALL api_SetEpDynamicOptions(OrtSession* sess, const char* co
     SessionEp* ep = &sess->eps[i];
     OrtStatus*(ORT_API_CALL * set)(OrtEp*, const char* const*, const char* const*, size_t) =
         GUARD_SLOT(ep->ep, ep->version, SetDynamicOptions, 23);
-    OrtStatus* status = set != NULL ? set(ep->ep, keys, values, kv_len) : NULL;
+    OrtStatus* status = set != NULL ? call_OrtEp_SetDynamicOptions(ep->ep, keys, values, kv_len) : NULL;
     if (status != NULL) return ep_failure(status, "EP '%s': OrtEp::SetDynamicOptions failed", ep->name);
   }
   return NULL;

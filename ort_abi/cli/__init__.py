@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import sys
 from collections.abc import Sequence
 
 import ort_abi
+from ort_abi._lib import lib
 from ort_abi.cli import demo, devices, run
 from ort_abi.cli._common import CommandError
 
-__all__ = ["main"]
+__all__ = ["main", "run_program"]
+
+
+def run_program() -> int:
+    """The command as a program: `main`, and a crash of a plugin leaves a word.
+
+    A fatal signal writes one line to stderr, which names provider, slot and node, then Python's traceback.
+    """
+    faulthandler.enable()
+    lib.ortabi_report_crashes()  # after faulthandler: the line comes first
+    return main()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

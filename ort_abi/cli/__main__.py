@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from ort_abi.cli import main
+from ort_abi.cli import run_program
 
-sys.exit(main())
+sys.exit(run_program())
