@@ -612,13 +612,15 @@ def _release(number: int) -> None:
     _nodes.pop(number, None)
     _again.pop(number, None)
     item = _objects.remove(number)
+    ep = item if isinstance(item, ExecutionProvider) else None
     try:
         if isinstance(item, _CLOSABLE):
             plain_call(item.close)
     finally:  # what it raises is no reason to keep the rest
+        del item
         release_shared(number)
-        if isinstance(item, ExecutionProvider):
-            _release_binding(item)
+        if ep is not None:
+            _release_binding(ep)
 
 
 def _release_binding(ep: ExecutionProvider) -> None:

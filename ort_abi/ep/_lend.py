@@ -1,0 +1,223 @@
+"""Arrays that authors get for the time of a call, and what became of them when it is over.
+
+There is one rule for authors: inputs, and outputs to write into, are good during the call; copy what you keep.
+It is looked after in one way for all doors. Whatever refers to an array's elements (a slice, a memoryview, a
+DLPack capsule, an iterator) refers to one of the few objects that stand behind it, so their reference counts tell,
+within nanoseconds. What is kept fails the run. What an array looks like (shape, strides, dtype, flags) is compared
+too: a changed one is not used again.
+
+So that what is kept does not read memory that is gone, arrays have memory of their own, which elements are copied
+into and out of, where that costs little or is needed (`Trust`). Why so, and what cannot be seen:
+docs/decisions/0012-lent-arrays.md.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from pickle import PickleBuffer
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ort_abi._lib import CData, ffi, lib
+
+__all__ = ["CAN_LEND", "HandedOut", "Lent", "Loan", "Trust", "array_loan", "kept", "kept_after_all", "refusal"]
+
+Array = NDArray[Any]
+
+_buffer, _cast, _from_buffer = ffi.buffer, ffi.cast, ffi.from_buffer
+_Elements, _Buffer = ffi.typeof("char*"), type(ffi.buffer(ffi.new("char[1]")))
+_ndarray, _empty, _uint8 = np.ndarray, np.empty, np.dtype(np.uint8)
+_begin: CData = lib.bridge_lend
+_state: CData = lib.bridge_loan_state
+_KEPT: int = lib.BRIDGE_LOAN_KEPT
+_AS_IT_WAS: int = lib.BRIDGE_LOAN_AS_IT_WAS
+
+_EVERYTHING = 2**63 - 1
+_SMALL = 16 * 1024
+"""Bytes whose copy costs less than what else a node does."""
+_PAUSES = (0.0, 0.001, 0.01)
+
+_WEAK = {kind: max(kind.__weakrefoffset__, 0) for kind in (_ndarray, PickleBuffer, _Buffer, tuple)}
+"""Where objects have their list of weak references; 0: nowhere."""
+
+
+class Trust:
+    """How the arrays of a node's next run are made.
+
+    At first all have memory of their own: a kernel that keeps things shows it in its first run. Where nothing is
+    kept, only small arrays have from then on, and large ones are the host's memory. A kernel that kept something
+    starts anew. One whose arrays outlived a call, but not for long (garbage with cycles, threads that come to their
+    end), gets arrays that are new and its own each time; nobody looks after those.
+    """
+
+    __slots__ = ("limit", "looks")
+
+    def __init__(self) -> None:
+        self.limit = _EVERYTHING
+        """Arrays of at most so many bytes get memory of their own."""
+        self.looks = CAN_LEND
+        """False: arrays belong to whoever has them."""
+
+    def suits(self, loan: Loan) -> bool:
+        """True if the next run's array would be made in the same way."""
+        return loan.size < 0 or (loan.size <= self.limit) == (loan.memory is not None)
+
+    def earn(self) -> None:
+        """Nothing was kept."""
+        self.limit = _SMALL if self.looks else _EVERYTHING
+
+    def lose(self) -> None:
+        """Something was."""
+        self.limit = _EVERYTHING
+
+    def give_up(self) -> None:
+        """Something seemed to be."""
+        self.limit, self.looks = _EVERYTHING, False
+
+
+class Loan:
+    """An object that an author has during a call: an array, or the tuple of all inputs. *keeps alive* what C
+    looks at."""
+
+    __slots__ = ("_behind", "c", "item", "memory", "name", "size")
+
+    def __init__(
+        self,
+        item: Any,
+        behind: Sequence[Any] = (),
+        name: str = "",
+        memory: CData | None = None,
+        size: int = -1,
+    ) -> None:
+        self.item = item
+        self._behind = behind  # an array can be made to let go of them
+        self.name = name
+        self.memory = memory
+        """Where an array's elements are, if in memory of its own."""
+        self.size = size
+        """Of an array, in bytes."""
+        objects = (item, *behind)
+        self.c = ffi.new(
+            "BridgeLoan*",
+            {
+                "count": len(objects),
+                "objects": [*map(id, objects)],
+                "weak": [_WEAK[type(each)] for each in objects],
+                "is_array": type(item) is _ndarray,
+            },
+        )
+
+    def begin(self) -> None:
+        """From now on nobody but those who have the object at this moment may have it."""
+        _begin(self.c)
+
+    def is_kept(self) -> bool:
+        """True if somebody seems to have the object, or one that its elements depend on."""
+        return bool(_state(self.c) == _KEPT)
+
+    def is_as_it_was(self) -> bool:
+        """True if it can be lent again."""
+        return bool(_state(self.c) == _AS_IT_WAS)
+
+
+class HandedOut:
+    """Memory that another library has, until it lets go of `token` (`_dlpack.capsule`)."""
+
+    __slots__ = ("_token", "name")
+
+    class _Token:
+        __slots__ = ("__weakref__",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._token: weakref.ref[Any] | None = None
+
+    def token(self) -> object:
+        """What the library is to keep alive."""
+        token = HandedOut._Token()
+        self._token = weakref.ref(token)
+        return token
+
+    def is_kept(self) -> bool:
+        """True if the library has it."""
+        return self._token is not None and self._token() is not None
+
+
+def array_loan(
+    dtype: np.dtype[Any], shape: tuple[int, ...], size: int, address: int, *, writeable: bool, name: str = ""
+) -> Loan:
+    """An array of `size` bytes at `address`, for 0 in memory of its own. `begin` is still to be called.
+
+    A read-only one stays so: NumPy makes no array writable whose base will not be written.
+    """
+    memory = None
+    if address:
+        base = _buffer(_cast(_Elements, address), size)
+        root: Array = _ndarray((size,), _uint8, base)
+        behind: tuple[Any, ...] = (root, base)
+    else:
+        root = _empty(size, _uint8)
+        memory = _from_buffer(root)
+        behind = (root,)
+    if writeable:
+        return Loan(_ndarray(shape, dtype, root), behind, name, memory, size)
+    root.flags.writeable = False
+    lent = PickleBuffer(root)
+    return Loan(_ndarray(shape, dtype, lent), (lent, *behind), name, memory, size)
+
+
+Lent = Loan | HandedOut
+
+
+def kept(loans: Iterable[Lent]) -> list[Lent]:
+    """Those that somebody seems to have."""
+    return [loan for loan in loans if loan.is_kept()]
+
+
+def kept_after_all(loans: Sequence[Lent]) -> list[Lent]:
+    """The same, of what is kept on purpose: not by garbage, or a thread that is about to end."""
+    gc.collect()
+    for pause in _PAUSES:
+        if not (found := kept(loans)):
+            break
+        time.sleep(pause)
+    return kept(loans) if found else []
+
+
+def refusal(loans: Iterable[Lent]) -> RuntimeError:
+    """The error for what was kept."""
+    names = ", ".join(loan.name for loan in loans)
+    return RuntimeError(
+        f"{names}: kept beyond the call, or something that refers to it (a view, a memoryview, an iterator). "
+        "It is lent for the call only: keep a copy"
+    )
+
+
+def _can_lend() -> bool:
+    """True if C finds reference counts, lists of weak references and an array's fields where they are."""
+    probe = _empty((2, 3), np.float32)[:, 1:]
+    fields = ffi.new("intptr_t[]", lib.BRIDGE_LENT_FIELDS)
+    count = lib.bridge_array_fields(id(probe), fields)
+    address = probe.__array_interface__["data"][0]
+    looks = [2, address, id(probe.base), id(probe.dtype), probe.flags.num, *probe.shape, *probe.strides]
+    if not _WEAK[_ndarray] or ffi.unpack(fields, count) != looks:
+        return False
+    loan = Loan(probe)
+    loan.begin()
+    again = [probe]
+    if not loan.is_kept():
+        return False
+    again.clear()
+    if not loan.is_as_it_was():
+        return False
+    reference = weakref.ref(probe)
+    return not loan.is_as_it_was() and reference() is probe
+
+
+CAN_LEND = _can_lend()
+"""False on a Python whose reference counts C cannot read: then all that authors get is their own."""
