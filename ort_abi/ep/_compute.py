@@ -191,7 +191,6 @@ class _Output:
         "packed",
         "shape",
         "wanted",
-        "written",
     )
 
     def __init__(self, info: NodeInfo, index: int) -> None:
@@ -202,14 +201,11 @@ class _Output:
         self.element_type = info.output_types[index] if index < len(info.output_types) else 0
         self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
         self.packed = self.flat = False
-        self.written: _Written | None = None
         self._dims: CData = None
 
     def _describe_shape(self, shape: tuple[int, ...]) -> None:
         self._dims = ffi.new("int64_t[]", shape)
         self.c.dims, self.c.rank, self.c.checked = self._dims, len(shape), 0
-        if self.written is not None:  # not about this shape any more
-            self.written.shape = None
 
     def describe(self, shape: tuple[int, ...], element_type: int) -> None:
         """Sets what `c` says."""
@@ -386,7 +382,10 @@ def _settle(
     """After a run with new arrays, one that failed, or one after which something was not as before: refuses
     what is kept. The result is BRIDGE_WATCHED if all arrays can be used again."""
     loans = [*inputs.loans, *outputs]
-    lent = [*loans, *inputs.close(), *ended]
+    lent: list[Lent] = [*loans]
+    on_devices = [*inputs.close(), *ended]
+    if on_devices and not lib.bridge_run_stream_id(run):  # with a stream, its work may go on
+        lent += on_devices
     if kept(lent):
         if end == _FAILED:  # the reason is not to be hidden
             trust.lose()
@@ -522,9 +521,9 @@ class KernelContext:
 
     def _new_output(self, index: int, shape: tuple[int, ...]) -> Any:
         output, trust = self._outputs[index], self._trust
+        self._forget(index)
         output.find(shape)
         self._unwritten &= ~(1 << index)
-        self._forget(index)
         if output.c.elsewhere and not output.c.absent:
             value = lib.bridge_output_value(output.c)
             tensor = _on_device(
@@ -543,7 +542,7 @@ class KernelContext:
         size = output.c.bytes
         address = 0 if size <= trust.limit else output.c.address
         loan = array_loan(output.dtype, shape, size, address, writeable=True, name=output.label)
-        written = self._written[index] = output.written = _Written(index, output, loan)
+        written = self._written[index] = _Written(index, output, loan)
         self._is_new = True
         loan.begin()
         return written.array
@@ -558,9 +557,9 @@ class KernelContext:
         """Copies an array into an output."""
         if self._run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
+        self._forget(index)
         self._outputs[index].put(value)
         self._unwritten &= ~(1 << index)
-        self._forget(index)
 
     def _settle(self, run: CData, inputs: _Inputs, info: NodeInfo, end: int) -> int:
         """As `_settle`, of the outputs too."""
@@ -595,7 +594,9 @@ class KernelContext:
             raise RuntimeError(f"{self._outputs[index].label} was not written")
 
 
-def context_node(function: Callable[[KernelContext], Any], info: NodeInfo, trust: Trust | None = None) -> Node:
+def context_node(
+    function: Callable[[KernelContext], Any], info: NodeInfo, trust: Trust | None = None
+) -> Node:
     """A node that calls `function(context)`."""
     trust = trust or Trust()
     context = KernelContext(info, trust)

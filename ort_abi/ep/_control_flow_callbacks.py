@@ -22,7 +22,7 @@ def bridge_py_concat(
     ep: ExecutionProvider = _objects.get(number, "provider")
     sources: list[DeviceTensor] = []
     targets: list[DeviceTensor] = []
-    with lent_tensors(sources, targets):
+    with lent_tensors(sources, targets, has_stream=handle != 0):
         for index in range(count):
             source = tensor_of(call.host, values[index], writeable=False)
             if source.nbytes:
@@ -58,5 +58,5 @@ def bridge_py_transpose(
     order: Sequence[int] = tuple(permutation[index] for index in range(count))
     from_ = tensor_of(call.host, source, writeable=False)
     to = tensor_of(call.host, target, writeable=True)
-    with lent_tensors([from_, to]):
+    with lent_tensors([from_, to], has_stream=stream != 0):
         plain_call(ep.transpose, order, from_, to, _objects.get(stream, "stream") if stream else None)

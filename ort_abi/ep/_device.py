@@ -297,8 +297,8 @@ class DeviceTensor:
         return self._device
 
     def numpy(self) -> NDArray[Any]:
-        """An array over memory that the CPU can use. Good as long as the tensor: keep copies, what is kept
-        fails the call. Raises TypeError for other memory, RuntimeError after the call."""
+        """An array over memory that the CPU can use. Good as long as the tensor, and for work on the call's
+        stream: keep copies. Raises TypeError for other memory, RuntimeError after the call."""
         return self._array(self._element_type, self._shape)
 
     def bytes(self) -> NDArray[np.uint8]:
@@ -312,9 +312,7 @@ class DeviceTensor:
         if dtypes.is_packed(element_type):
             return array_at(address, element_type, shape)
         dtype = dtypes.from_onnx(element_type)
-        loan = array_loan(
-            dtype, shape, size, address if size else 0, writeable=self._writeable, name=name
-        )
+        loan = array_loan(dtype, shape, size, address if size else 0, writeable=self._writeable, name=name)
         if CAN_LEND:
             loan.begin()
             self._lent.append(loan)
@@ -375,13 +373,14 @@ class DeviceTensor:
 
 
 @contextlib.contextmanager
-def lent_tensors(*groups: list[DeviceTensor]) -> Iterator[None]:
-    """Ends the tensors that are in the lists then. Raises RuntimeError if something of their memory is kept."""
+def lent_tensors(*groups: list[DeviceTensor], has_stream: bool = False) -> Iterator[None]:
+    """Ends the tensors that are in the lists then. Raises RuntimeError if something of their memory is kept,
+    unless there is a stream: its work may go on."""
     try:
         yield
     finally:
         lent = [loan for group in groups for tensor in group for loan in tensor._close()]
-    if kept(lent) and (found := kept_after_all(lent)):
+    if not has_stream and kept(lent) and (found := kept_after_all(lent)):
         raise refusal(found)
 
 

@@ -25,7 +25,17 @@ from numpy.typing import NDArray
 
 from ort_abi._lib import CData, ffi, lib
 
-__all__ = ["CAN_LEND", "HandedOut", "Lent", "Loan", "Trust", "array_loan", "kept", "kept_after_all", "refusal"]
+__all__ = [
+    "CAN_LEND",
+    "HandedOut",
+    "Lent",
+    "Loan",
+    "Trust",
+    "array_loan",
+    "kept",
+    "kept_after_all",
+    "refusal",
+]
 
 Array = NDArray[Any]
 
@@ -193,8 +203,8 @@ def refusal(loans: Iterable[Lent]) -> RuntimeError:
     """The error for what was kept."""
     names = ", ".join(loan.name for loan in loans)
     return RuntimeError(
-        f"{names}: kept beyond the call, or something that refers to it (a view, a memoryview, an iterator). "
-        "It is lent for the call only: keep a copy"
+        f"{names} was kept after the call, or something that refers to it was (a view, a memoryview, an "
+        "iterator): it is good during the call only, keep a copy instead"
     )
 
 

@@ -168,9 +168,7 @@ def set_shared(number: int, kernel: Kernel, index: int, addresses: Sequence[int]
     for (element_type, shape), address in zip(layout, addresses, strict=True):
         size, name = dtypes.bytes_for(element_type, math.prod(shape)), f"shared weight {len(loans)}"
         dtype, lent = dtypes.from_onnx(element_type), address if size else 0
-        loans.append(
-            array_loan(dtype, shape, size, lent, writeable=False, name=f"{name} of input {index}")
-        )
+        loans.append(array_loan(dtype, shape, size, lent, writeable=False, name=f"{name} of input {index}"))
     for loan in loans:
         loan.begin()
     _shared.setdefault(number, []).extend(loans)
