@@ -60,18 +60,24 @@ void bridge_lend(BridgeLoan* loan) {
   if (loan->is_array && !loan->is_odd) describe((const Array*)loan->objects[0], loan->fields);
 }
 
-/* What somebody did to it since: a BridgeLoanState. */
-int bridge_loan_state(const BridgeLoan* loan) {
+static bool looks_as_before(const BridgeLoan* loan) {
   intptr_t now[BRIDGE_LENT_FIELDS];
   const Array* array = (const Array*)loan->objects[0];
-  for (size_t i = 0; i < loan->count; i++)
-    if (word_at(loan->objects[i]) != loan->references[i]) return BRIDGE_LOAN_KEPT;
-  for (size_t i = 0; i < loan->count; i++)
-    if (loan->weak[i] && word_at(loan->objects[i] + loan->weak[i])) return BRIDGE_LOAN_CHANGED;
-  if (!loan->is_array) return BRIDGE_LOAN_AS_IT_WAS;
-  if (loan->is_odd || !fits(array)) return BRIDGE_LOAN_CHANGED;
-  return memcmp(now, loan->fields, describe(array, now) * sizeof *now) ? BRIDGE_LOAN_CHANGED
-                                                                       : BRIDGE_LOAN_AS_IT_WAS;
+  if (loan->is_odd || !fits(array)) return false;
+  return !memcmp(now, loan->fields, describe(array, now) * sizeof *now);
+}
+
+/* What somebody did to it since: a BridgeLoanState. */
+int bridge_loan_state(const BridgeLoan* loan) {
+  bool same = true;
+  for (size_t i = 0; i < loan->count; i++) {
+    intptr_t references = word_at(loan->objects[i]);
+    if (references > loan->references[i]) return BRIDGE_LOAN_KEPT;
+    same = same && references == loan->references[i];
+    same = same && !(loan->weak[i] && word_at(loan->objects[i] + loan->weak[i]));
+  }
+  same = same && (!loan->is_array || looks_as_before(loan));
+  return same ? BRIDGE_LOAN_AS_IT_WAS : BRIDGE_LOAN_CHANGED;
 }
 
 /* True if all that the next run is to use again is as it was. */

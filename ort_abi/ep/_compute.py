@@ -1,12 +1,12 @@
 """The hot path: one run of one node.
 
-The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They become
-arrays that authors have for the time of the run (`_lend`), over the host's memory or over memory of their own that
-the elements are copied into.
+The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They
+become arrays that authors have for the time of the run (`_lend`), over the host's memory or over memory of
+their own that the elements are copied into.
 
-Both are kept from run to run. If nothing but the elements has changed, the C side calls the node's `again`, which
-uses the arrays of the last run, and no array is made. After `again` the C side looks whether all arrays are as they
-were; after any other run `_settle` does.
+Both are kept from run to run. If nothing but the elements has changed, the C side calls the node's `again`,
+which uses the arrays of the last run, and no array is made. After `again` the C side looks whether all arrays
+are as they were; after any other run `_settle` does.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class _Output:
     def _as_array(self, value: Any) -> Array:
         if np.ma.is_masked(value):
             raise TypeError(
-                f"{self.label} is a masked array, and some of its elements have no value: fill it (`.filled(…)`)"
+                f"{self.label} is a masked array with elements that have no value: fill it (`.filled(…)`)"
             )
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
             return np.asarray(value)
@@ -467,8 +467,8 @@ class KernelContext:
     )
 
     inputs: tuple[Any, ...]
-    """Read-only arrays, None for an optional input that is missing; `DeviceTensor`s for inputs in memory of the
-    provider's device. Good during `compute`: copy what you keep."""
+    """Read-only arrays, None for an optional input that is missing; `DeviceTensor`s for inputs in memory of
+    the provider's device. Good during `compute`: copy what you keep."""
 
     def __init__(self, info: NodeInfo, trust: Trust) -> None:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
@@ -600,7 +600,7 @@ def context_node(
     """A node that calls `function(context)`."""
     trust = trust or Trust()
     context = KernelContext(info, trust)
-    wanted, private, tensors = context._wanted, context._private, context._tensors
+    wanted = context._wanted
     run: CData = ffi.NULL
     inputs: Any = None  # of this run, and from BRIDGE_WATCHED on those of the next
 

@@ -1,13 +1,13 @@
 """Arrays that authors get for the time of a call, and what became of them when it is over.
 
-There is one rule for authors: inputs, and outputs to write into, are good during the call; copy what you keep.
-It is looked after in one way for all doors. Whatever refers to an array's elements (a slice, a memoryview, a
-DLPack capsule, an iterator) refers to one of the few objects that stand behind it, so their reference counts tell,
-within nanoseconds. What is kept fails the run. What an array looks like (shape, strides, dtype, flags) is compared
-too: a changed one is not used again.
+There is one rule for authors: inputs, and outputs to write into, are good during the call; copy what you
+keep. It is looked after in one way for all doors. Whatever refers to an array's elements (a slice, a
+memoryview, a DLPack capsule, an iterator) refers to one of the few objects that stand behind it, so their
+reference counts tell, within nanoseconds. What is kept fails the run. What an array looks like (shape,
+strides, dtype, flags) is compared too: a changed one is not used again.
 
-So that what is kept does not read memory that is gone, arrays have memory of their own, which elements are copied
-into and out of, where that costs little or is needed (`Trust`). Why so, and what cannot be seen:
+So that what is kept does not read memory that is gone, arrays have memory of their own, which elements are
+copied into and out of, where that costs little or is needed (`Trust`). Why so, and what cannot be seen:
 docs/decisions/0012-lent-arrays.md.
 """
 
@@ -59,10 +59,10 @@ _WEAK = {kind: max(kind.__weakrefoffset__, 0) for kind in (_ndarray, PickleBuffe
 class Trust:
     """How the arrays of a node's next run are made.
 
-    At first all have memory of their own: a kernel that keeps things shows it in its first run. Where nothing is
-    kept, only small arrays have from then on, and large ones are the host's memory. A kernel that kept something
-    starts anew. One whose arrays outlived a call, but not for long (garbage with cycles, threads that come to their
-    end), gets arrays that are new and its own each time; nobody looks after those.
+    At first all have memory of their own: a kernel that keeps things shows it in its first run. Where nothing
+    was kept, only small arrays have from then on, and large ones are the host's memory. A kernel that kept
+    something starts anew. One whose arrays outlived a call, but not for long (garbage with cycles, threads
+    that come to their end), gets arrays that are new and its own each time; nobody looks after those.
     """
 
     __slots__ = ("limit", "looks")
@@ -177,7 +177,7 @@ def array_loan(
     if writeable:
         return Loan(_ndarray(shape, dtype, root), behind, name, memory, size)
     root.flags.writeable = False
-    lent = PickleBuffer(root)
+    lent: Any = PickleBuffer(root)  # type: ignore[arg-type]  # arrays have no __buffer__ before Python 3.12
     return Loan(_ndarray(shape, dtype, lent), (lent, *behind), name, memory, size)
 
 

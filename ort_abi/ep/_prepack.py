@@ -1,7 +1,7 @@
 """Pre-packing by Python kernels: what `Kernel.prepack` gets, and the shared arrays of kernels.
 
-What `prepack` gets, and what it packs into, are arrays of its own, to keep or to store. Arrays over the host's memory
-are only those that `set_shared` gives: they are lent (`_lend`) for as long as the kernel lives.
+What `prepack` gets, and what it packs into, are arrays of its own, to keep or to store. Arrays over the
+host's memory are only those that `set_shared` gives: they are lent (`_lend`) for as long as the kernel lives.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Inputs and outputs in the hands of kernels: what they are, and that they are used again. What is kept of them:
-test_ep_kept.py."""
+"""Inputs and outputs in the hands of kernels: what they are, and that they are used again.
+
+What is kept of them: test_ep_kept.py."""
 
 from __future__ import annotations
 
