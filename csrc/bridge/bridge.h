@@ -153,7 +153,7 @@ typedef struct BridgeCall {
 typedef struct BridgeLoan {
   size_t count;
   uintptr_t objects[BRIDGE_LENT_OBJECTS]; /* borrows */
-  uintptr_t weak[BRIDGE_LENT_OBJECTS];    /* where each has its list of weak references; 0: it has none */
+  uintptr_t weak[BRIDGE_LENT_OBJECTS];    /* where each one's list of weak references is; 0: it has none */
   intptr_t references[BRIDGE_LENT_OBJECTS];
   int is_array; /* the first is one */
   int is_odd;   /* of too many dimensions to be looked at */
@@ -269,8 +269,9 @@ int bridge_output(BridgeOutput* output);
 int bridge_put(BridgeOutput* output, const void* source);
 size_t bridge_array_fields(uintptr_t array, intptr_t* out);
 intptr_t bridge_references(uintptr_t object);
-void bridge_lend(BridgeLoan* loan);
-int bridge_loan_state(const BridgeLoan* loan);
+void bridge_lend(BridgeLoan* loan, const uintptr_t* weak, int is_array, uintptr_t a, uintptr_t b, uintptr_t c,
+                 uintptr_t d);
+int bridge_worst_loan(BridgeLoan* const* loans, size_t count);
 uint64_t bridge_stream_id(const BridgeCall* call, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
@@ -365,7 +366,6 @@ bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same);
 void bridge_run_clear(BridgeRun* run);
 
 /* lend.c */
-bool bridge_run_is_clean(const BridgeRun* run);
 void bridge_run_copy_inputs(const BridgeRun* run);
 bool bridge_run_copy_outputs(const BridgeRun* run);
 

@@ -52,12 +52,22 @@ intptr_t bridge_references(uintptr_t object) {
   return word_at(object);
 }
 
-/* Notes how loan's objects are now, with nobody but Python's side of the node having them. borrows them until
- * the last bridge_loan_state. */
-void bridge_lend(BridgeLoan* loan) {
-  for (size_t i = 0; i < loan->count; i++) loan->references[i] = word_at(loan->objects[i]);
-  loan->is_odd = loan->is_array && !fits((const Array*)loan->objects[0]);
-  if (loan->is_array && !loan->is_odd) describe((const Array*)loan->objects[0], loan->fields);
+/* Begins a loan: notes how its objects (0: no more) are now, with nobody but Python's side of the node having
+ * them. weak: for each, how far in it has its list of weak references. a is an array if is_array. borrows the
+ * objects until the last bridge_worst_loan. */
+void bridge_lend(BridgeLoan* loan, const uintptr_t* weak, int is_array, uintptr_t a, uintptr_t b, uintptr_t c,
+                 uintptr_t d) {
+  const uintptr_t objects[BRIDGE_LENT_OBJECTS] = {a, b, c, d};
+  size_t count = 0;
+  for (; count < BRIDGE_LENT_OBJECTS && objects[count]; count++) {
+    loan->objects[count] = objects[count];
+    loan->weak[count] = weak[count] ? objects[count] + weak[count] : 0;
+    loan->references[count] = word_at(objects[count]);
+  }
+  loan->count = count;
+  loan->is_array = is_array;
+  loan->is_odd = is_array && !fits((const Array*)a);
+  if (is_array && !loan->is_odd) describe((const Array*)a, loan->fields);
 }
 
 static bool looks_as_before(const BridgeLoan* loan) {
@@ -67,24 +77,26 @@ static bool looks_as_before(const BridgeLoan* loan) {
   return !memcmp(now, loan->fields, describe(array, now) * sizeof *now);
 }
 
-/* What somebody did to it since: a BridgeLoanState. */
-int bridge_loan_state(const BridgeLoan* loan) {
+static BridgeLoanState state_of(const BridgeLoan* loan) {
   bool same = true;
   for (size_t i = 0; i < loan->count; i++) {
     intptr_t references = word_at(loan->objects[i]);
     if (references > loan->references[i]) return BRIDGE_LOAN_KEPT;
     same = same && references == loan->references[i];
-    same = same && !(loan->weak[i] && word_at(loan->objects[i] + loan->weak[i]));
+    same = same && !(loan->weak[i] && word_at(loan->weak[i]));
   }
   same = same && (!loan->is_array || looks_as_before(loan));
   return same ? BRIDGE_LOAN_AS_IT_WAS : BRIDGE_LOAN_CHANGED;
 }
 
-/* True if all that the next run is to use again is as it was. */
-bool bridge_run_is_clean(const BridgeRun* run) {
-  for (size_t i = 0; i < run->num_loans; i++)
-    if (bridge_loan_state(run->loans[i]) != BRIDGE_LOAN_AS_IT_WAS) return false;
-  return true;
+/* The worst of what somebody did to the objects of loans since: a BridgeLoanState. */
+int bridge_worst_loan(BridgeLoan* const* loans, size_t count) {
+  BridgeLoanState worst = BRIDGE_LOAN_AS_IT_WAS;
+  for (size_t i = 0; i < count && worst != BRIDGE_LOAN_KEPT; i++) {
+    BridgeLoanState state = state_of(loans[i]);
+    if (state > worst) worst = state;
+  }
+  return (int)worst;
 }
 
 /* The inputs that authors get as copies get this run's elements. */

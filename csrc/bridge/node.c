@@ -37,7 +37,7 @@ static int run_in_python(PyNode* node, BridgeRun* run, bool same) {
     bridge_run_copy_inputs(run);
     end = bridge_py_again(node->peer.id);
     if (end == BRIDGE_WATCHED && !bridge_run_copy_outputs(run)) end = BRIDGE_FAILED;
-    if (end != BRIDGE_WATCHED || !bridge_run_is_clean(run)) {
+    if (end != BRIDGE_WATCHED || bridge_worst_loan(run->loans, run->num_loans) != BRIDGE_LOAN_AS_IT_WAS) {
       int found = bridge_py_compute(node->peer.id, BRIDGE_LOOK, run);
       if (end != BRIDGE_FAILED) end = found;
     }

@@ -24,7 +24,18 @@ from ort_abi._tensor import array_at, fill_strings, read_strings
 from ort_abi.ep import _objects
 from ort_abi.ep._device import DeviceTensor, SyncStream, device_tensor
 from ort_abi.ep._errors import failed_call, forget_frames, record
-from ort_abi.ep._lend import Lent, Loan, Trust, array_loan, kept, kept_after_all, refusal
+from ort_abi.ep._lend import (
+    AS_IT_WAS,
+    KEPT,
+    Lent,
+    Loan,
+    Trust,
+    array_loan,
+    kept,
+    kept_after_all,
+    refusal,
+    worst_of,
+)
 
 __all__ = ["KernelContext", "Node", "NodeInfo", "array_node", "context_node", "run_stream"]
 
@@ -44,6 +55,10 @@ _FAILED: int = lib.BRIDGE_FAILED
 _DONE: int = lib.BRIDGE_DONE
 _WATCHED: int = lib.BRIDGE_WATCHED
 _ndarray = np.ndarray
+_memmove, _cast, _Elements = ffi.memmove, ffi.cast, ffi.typeof("char*")
+_new, _Loans = ffi.new, ffi.typeof("BridgeLoan*[]")
+_dtypes: dict[int, np.dtype[Any] | None] = {0: None, _NOT_A_TENSOR: None, dtypes.STRING: None}
+"""What `_flat_dtype` has found."""
 
 
 class Node(NamedTuple):
@@ -60,7 +75,7 @@ class Node(NamedTuple):
 class NodeInfo:
     """Names for messages, and the element types of the outputs (0: ask the host)."""
 
-    __slots__ = ("input_names", "label", "order", "output_names", "output_types")
+    __slots__ = ("input_labels", "input_names", "label", "order", "output_names", "output_types")
 
     def __init__(
         self,
@@ -72,6 +87,7 @@ class NodeInfo:
     ) -> None:
         self.label = label
         self.input_names = list(input_names)
+        self.input_labels = [f"input {_named(self.input_names, i)}" for i in range(len(self.input_names))]
         self.output_names = list(output_names)
         self.output_types = list(output_types) if output_types is not None else [0] * len(self.output_names)
         self.order = list(order) if order is not None else None
@@ -93,7 +109,7 @@ class _Inputs:
         self._tensors = tensors
         self.pointers: CData = None  # kept alive for the C side
         if loans:
-            loans.append(Loan(self.arrays, name="the tuple of inputs"))
+            loans.append(Loan.of_tuple(self.arrays, "the tuple of inputs"))
 
     def begin(self) -> None:
         """Called when no local variable has an array."""
@@ -118,23 +134,25 @@ def _read_inputs(run: CData, info: NodeInfo, trust: Trust) -> _Inputs:
         position = start + rank
         shape = tuple(flat[start:position])
         array: Any = None
-        if element_type == _NOT_A_TENSOR:
-            raise TypeError(
-                f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs"
-            )
-        if elsewhere:
-            array = _on_device(run, run.values[index], address, element_type, shape)
-            tensors.append(array)
-        elif element_type == dtypes.STRING:
-            array = read_strings(run.call.host.api, run.values[index], shape)
-        elif element_type and dtypes.is_packed(element_type):
-            array = array_at(address, element_type, shape)
-        elif element_type:
-            loan = _lent_input(run, info, trust, index, element_type, address, shape)
+        dtype = _flat_dtype(element_type)
+        if dtype is not None and not elsewhere:
+            loan = _lent_input(run, info, trust, index, dtype, address, shape)
             array = loan.item
             if trust.looks:
                 loans.append(loan)
-        if element_type and (elsewhere or dtypes.is_packed(element_type)):
+        elif element_type == _NOT_A_TENSOR:
+            raise TypeError(
+                f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs"
+            )
+        elif elsewhere:
+            array = _on_device(run, run.values[index], address, element_type, shape)
+            tensors.append(array)
+            reusable = False
+        elif element_type == dtypes.STRING:
+            array = read_strings(run.call.host.api, run.values[index], shape)
+            reusable = False
+        elif element_type:
+            array = array_at(address, element_type, shape)
             reusable = False
         arrays.append(array)
     if info.order is not None:
@@ -142,27 +160,34 @@ def _read_inputs(run: CData, info: NodeInfo, trust: Trust) -> _Inputs:
     return _Inputs(arrays, loans, tensors, reusable)
 
 
+def _flat_dtype(element_type: int) -> np.dtype[Any] | None:
+    """The dtype of a type whose elements an array has in the same form as the host; None for others."""
+    if element_type not in _dtypes:
+        packed = dtypes.is_packed(element_type)
+        _dtypes[element_type] = None if packed else dtypes.from_onnx(element_type)
+    return _dtypes[element_type]
+
+
 def _lent_input(
     run: CData,
     info: NodeInfo,
     trust: Trust,
     index: int,
-    element_type: int,
+    dtype: np.dtype[Any],
     address: int,
     shape: tuple[int, ...],
 ) -> Loan:
-    size = dtypes.bytes_for(element_type, math.prod(shape))
-    label = f"input {_named(info.input_names, index)}"
+    size = dtype.itemsize * math.prod(shape)
+    label = info.input_labels[index] if index < len(info.input_labels) else f"input {index}"
     if size and not address:  # stock hosts go on after an allocation that failed
         raise MemoryError(f"the host has no memory for the {size} bytes of {label}")
     own = size <= trust.limit
-    dtype = dtypes.from_onnx(element_type)
     loan = array_loan(dtype, shape, size, 0 if own else address, writeable=False, name=label)
     if own:
         copy = run.copies + index
         copy.to, copy.bytes = loan.memory, size
         if size:
-            ffi.memmove(loan.memory, ffi.cast("char*", address), size)
+            _memmove(loan.memory, _cast(_Elements, address), size)
     return loan
 
 
@@ -382,11 +407,13 @@ def _settle(
     """After a run with new arrays, one that failed, or one after which something was not as before: refuses
     what is kept. The result is BRIDGE_WATCHED if all arrays can be used again."""
     loans = [*inputs.loans, *outputs]
-    lent: list[Lent] = [*loans]
+    pointers = _new(_Loans, [loan.c for loan in loans])
+    state = worst_of(pointers)
     on_devices = [*inputs.close(), *ended]
-    if on_devices and not lib.bridge_run_stream_id(run):  # with a stream, its work may go on
-        lent += on_devices
-    if kept(lent):
+    if on_devices and lib.bridge_run_stream_id(run):  # its work may go on
+        on_devices = []
+    if state == KEPT or (on_devices and kept(on_devices)):
+        lent: list[Lent] = [*loans, *on_devices]
         if end == _FAILED:  # the reason is not to be hidden
             trust.lose()
         elif found := kept_after_all(lent):
@@ -397,12 +424,13 @@ def _settle(
             end = _DONE
     elif end != _FAILED:
         trust.earn()
-    if end != _WATCHED or not inputs.reusable:
+    if end != _WATCHED or not inputs.reusable or state != AS_IT_WAS:
         return min(end, _DONE)
-    if not all(loan.is_as_it_was() and trust.suits(loan) for loan in loans):
-        return _DONE
-    inputs.pointers = ffi.new("BridgeLoan*[]", [loan.c for loan in loans])
-    run.loans, run.num_loans = inputs.pointers, len(loans)
+    for loan in loans:
+        if not trust.suits(loan):
+            return _DONE
+    inputs.pointers = run.loans = pointers
+    run.num_loans = len(loans)
     return _WATCHED
 
 

@@ -22,7 +22,8 @@ def bridge_py_concat(
     ep: ExecutionProvider = _objects.get(number, "provider")
     sources: list[DeviceTensor] = []
     targets: list[DeviceTensor] = []
-    with lent_tensors(sources, targets, has_stream=handle != 0):
+    stream = _stream_of(ep, handle)
+    with lent_tensors(sources, targets, streams=[stream]):
         for index in range(count):
             source = tensor_of(call.host, values[index], writeable=False)
             if source.nbytes:
@@ -30,8 +31,7 @@ def bridge_py_concat(
                 targets.append(_part(source, output, size))
                 output, size = output + source.nbytes, size - source.nbytes
         if sources:
-            streams = [_stream_of(ep, handle)] * len(sources)
-            plain_call(session_transfer(ep).copy_tensors, sources, targets, streams)
+            plain_call(session_transfer(ep).copy_tensors, sources, targets, [stream] * len(sources))
 
 
 def _part(source: DeviceTensor, address: int, room: int) -> DeviceTensor:
@@ -58,5 +58,6 @@ def bridge_py_transpose(
     order: Sequence[int] = tuple(permutation[index] for index in range(count))
     from_ = tensor_of(call.host, source, writeable=False)
     to = tensor_of(call.host, target, writeable=True)
-    with lent_tensors([from_, to], has_stream=stream != 0):
-        plain_call(ep.transpose, order, from_, to, _objects.get(stream, "stream") if stream else None)
+    on = _objects.get(stream, "stream") if stream else None
+    with lent_tensors([from_, to], streams=[on]):
+        plain_call(ep.transpose, order, from_, to, on)

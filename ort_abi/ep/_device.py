@@ -373,14 +373,14 @@ class DeviceTensor:
 
 
 @contextlib.contextmanager
-def lent_tensors(*groups: list[DeviceTensor], has_stream: bool = False) -> Iterator[None]:
+def lent_tensors(*groups: list[DeviceTensor], streams: Sequence[SyncStream | None] = ()) -> Iterator[None]:
     """Ends the tensors that are in the lists then. Raises RuntimeError if something of their memory is kept,
     unless there is a stream: its work may go on."""
     try:
         yield
     finally:
         lent = [loan for group in groups for tensor in group for loan in tensor._close()]
-    if not has_stream and kept(lent) and (found := kept_after_all(lent)):
+    if all(stream is None for stream in streams) and kept(lent) and (found := kept_after_all(lent)):
         raise refusal(found)
 
 

@@ -136,7 +136,7 @@ def bridge_py_copy_tensors(
     from_: list[DeviceTensor] = []
     to: list[DeviceTensor] = []
     on: list[SyncStream | None] = []
-    with lent_tensors(from_, to, has_stream=streams != ffi.NULL):
+    with lent_tensors(from_, to, streams=on):
         for i in range(count):
             source = tensor_of(host, sources[i], writeable=False)
             if not source.nbytes:  # stock hosts pass those on

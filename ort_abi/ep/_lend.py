@@ -43,17 +43,31 @@ _buffer, _cast, _from_buffer = ffi.buffer, ffi.cast, ffi.from_buffer
 _Elements, _Buffer = ffi.typeof("char*"), type(ffi.buffer(ffi.new("char[1]")))
 _ndarray, _empty, _uint8 = np.ndarray, np.empty, np.dtype(np.uint8)
 _begin: CData = lib.bridge_lend
-_state: CData = lib.bridge_loan_state
-_KEPT: int = lib.BRIDGE_LOAN_KEPT
-_AS_IT_WAS: int = lib.BRIDGE_LOAN_AS_IT_WAS
+_worst: CData = lib.bridge_worst_loan
+_new, _Loan = ffi.new, ffi.typeof("BridgeLoan*")
+KEPT: int = lib.BRIDGE_LOAN_KEPT
+AS_IT_WAS: int = lib.BRIDGE_LOAN_AS_IT_WAS
 
 _EVERYTHING = 2**63 - 1
 _SMALL = 16 * 1024
 """Bytes whose copy costs less than what else a node does."""
 _PAUSES = (0.0, 0.001, 0.01)
 
-_WEAK = {kind: max(kind.__weakrefoffset__, 0) for kind in (_ndarray, PickleBuffer, _Buffer, tuple)}
-"""Where objects have their list of weak references; 0: nowhere."""
+
+_Layout = tuple[CData, bool, tuple[int, ...]]
+
+
+def _layout(*kinds: type) -> _Layout:
+    """What C wants to know of objects of these types: where they have their lists of weak references (0:
+    nowhere), whether the first is an array, and zeros for those that there are not."""
+    weak = ffi.new("uintptr_t[]", [max(kind.__weakrefoffset__, 0) for kind in kinds])
+    return weak, kinds[0] is _ndarray, (0,) * (lib.BRIDGE_LENT_OBJECTS - len(kinds))
+
+
+_TUPLE = _layout(tuple)
+_WRITABLE, _READ_ONLY = _layout(_ndarray, _ndarray), _layout(_ndarray, PickleBuffer, _ndarray)
+_LENT_WRITABLE = _layout(_ndarray, _ndarray, _Buffer)
+_LENT_READ_ONLY = _layout(_ndarray, PickleBuffer, _ndarray, _Buffer)
 
 
 class Trust:
@@ -75,7 +89,7 @@ class Trust:
 
     def suits(self, loan: Loan) -> bool:
         """True if the next run's array would be made in the same way."""
-        return loan.size < 0 or (loan.size <= self.limit) == (loan.memory is not None)
+        return (loan.size <= self.limit) is (loan.memory is not None) or loan.size < 0
 
     def earn(self) -> None:
         """Nothing was kept."""
@@ -94,45 +108,44 @@ class Loan:
     """An object that an author has during a call: an array, or the tuple of all inputs. *keeps alive* what C
     looks at."""
 
-    __slots__ = ("_behind", "c", "item", "memory", "name", "size")
+    __slots__ = ("_layout", "_objects", "c", "item", "memory", "name", "size")
 
     def __init__(
         self,
-        item: Any,
-        behind: Sequence[Any] = (),
-        name: str = "",
+        objects: tuple[Any, ...],
+        layout: _Layout,
+        name: str,
         memory: CData | None = None,
         size: int = -1,
     ) -> None:
-        self.item = item
-        self._behind = behind  # an array can be made to let go of them
+        self._objects = objects  # an array can be made to let go of what is behind it
+        self._layout = layout
+        self.item = objects[0]
         self.name = name
         self.memory = memory
         """Where an array's elements are, if in memory of its own."""
         self.size = size
         """Of an array, in bytes."""
-        objects = (item, *behind)
-        self.c = ffi.new(
-            "BridgeLoan*",
-            {
-                "count": len(objects),
-                "objects": [*map(id, objects)],
-                "weak": [_WEAK[type(each)] for each in objects],
-                "is_array": type(item) is _ndarray,
-            },
-        )
+        self.c = _new(_Loan)
+
+    @classmethod
+    def of_tuple(cls, item: tuple[Any, ...], name: str) -> Loan:
+        """Of a tuple of things that are lent."""
+        return cls((item,), _TUPLE, name)
 
     def begin(self) -> None:
         """From now on nobody but those who have the object at this moment may have it."""
-        _begin(self.c)
+        weak, is_array, none = self._layout
+        _begin(self.c, weak, is_array, *map(id, self._objects), *none)
 
     def is_kept(self) -> bool:
         """True if somebody seems to have the object, or one that its elements depend on."""
-        return bool(_state(self.c) == _KEPT)
+        return worst_of([self.c]) == KEPT
 
-    def is_as_it_was(self) -> bool:
-        """True if it can be lent again."""
-        return bool(_state(self.c) == _AS_IT_WAS)
+
+def worst_of(loans: Any) -> int:
+    """The worst that became of loans (their `c`s, as C's array or a sequence): `AS_IT_WAS` to `KEPT`."""
+    return int(_worst(loans, len(loans)))
 
 
 class HandedOut:
@@ -165,20 +178,22 @@ def array_loan(
 
     A read-only one stays so: NumPy makes no array writable whose base will not be written.
     """
-    memory = None
     if address:
         base = _buffer(_cast(_Elements, address), size)
         root: Array = _ndarray((size,), _uint8, base)
-        behind: tuple[Any, ...] = (root, base)
-    else:
-        root = _empty(size, _uint8)
-        memory = _from_buffer(root)
-        behind = (root,)
+        if writeable:
+            objects: tuple[Any, ...] = (_ndarray(shape, dtype, root), root, base)
+            return Loan(objects, _LENT_WRITABLE, name, None, size)
+        root.setflags(write=False)
+        lent: Any = PickleBuffer(root)  # type: ignore[arg-type]  # __buffer__ is of Python 3.12
+        return Loan((_ndarray(shape, dtype, lent), lent, root, base), _LENT_READ_ONLY, name, None, size)
+    root = _empty(size, _uint8)
+    memory = _from_buffer(root)
     if writeable:
-        return Loan(_ndarray(shape, dtype, root), behind, name, memory, size)
-    root.flags.writeable = False
-    lent: Any = PickleBuffer(root)  # type: ignore[arg-type]  # arrays have no __buffer__ before Python 3.12
-    return Loan(_ndarray(shape, dtype, lent), (lent, *behind), name, memory, size)
+        return Loan((_ndarray(shape, dtype, root), root), _WRITABLE, name, memory, size)
+    root.setflags(write=False)
+    lent = PickleBuffer(root)  # type: ignore[arg-type]
+    return Loan((_ndarray(shape, dtype, lent), lent, root), _READ_ONLY, name, memory, size)
 
 
 Lent = Loan | HandedOut
@@ -215,18 +230,18 @@ def _can_lend() -> bool:
     count = lib.bridge_array_fields(id(probe), fields)
     address = probe.__array_interface__["data"][0]
     looks = [2, address, id(probe.base), id(probe.dtype), probe.flags.num, *probe.shape, *probe.strides]
-    if not _WEAK[_ndarray] or ffi.unpack(fields, count) != looks:
+    if ffi.unpack(fields, count) != looks:
         return False
-    loan = Loan(probe)
+    loan = Loan((probe, probe.base), _WRITABLE, "a probe")
     loan.begin()
     again = [probe]
     if not loan.is_kept():
         return False
     again.clear()
-    if not loan.is_as_it_was():
+    if worst_of([loan.c]) != AS_IT_WAS:
         return False
     reference = weakref.ref(probe)
-    return not loan.is_as_it_was() and reference() is probe
+    return worst_of([loan.c]) not in (AS_IT_WAS, KEPT) and reference() is probe
 
 
 CAN_LEND = _can_lend()

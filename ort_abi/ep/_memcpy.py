@@ -45,7 +45,7 @@ def memcpy_node(ep: ExecutionProvider, info: NodeInfo) -> Node:
     def compute(what: int, run: CData) -> int:
         tensors: list[DeviceTensor] = []
         try:
-            with lent_tensors(tensors, has_stream=run_stream(run) is not None):
+            with lent_tensors(tensors, streams=[run_stream(run)]):
                 _copy(transfer, run, tensors)
         except BaseException as error:
             result = record(ffi.addressof(run, "call"), error, info.label)
