@@ -79,10 +79,13 @@ class Trust:
     that come to their end), gets arrays that are new and its own each time; nobody looks after those.
     """
 
-    __slots__ = ("limit", "looks")
+    __slots__ = ("_at_first", "_later", "limit", "looks")
 
-    def __init__(self) -> None:
-        self.limit = _EVERYTHING
+    def __init__(self, by_address: bool = False) -> None:
+        """`by_address`: all arrays are the host's memory, for a provider that captures graphs: those have
+        addresses."""
+        self._at_first, self._later = (0, 0) if by_address and CAN_LEND else (_EVERYTHING, _SMALL)
+        self.limit = self._at_first
         """Arrays of at most so many bytes get memory of their own."""
         self.looks = CAN_LEND
         """False: arrays belong to whoever has them."""
@@ -93,11 +96,13 @@ class Trust:
 
     def earn(self) -> None:
         """Nothing was kept."""
-        self.limit = _SMALL if self.looks else _EVERYTHING
+        if self.looks:
+            self.limit = self._later
 
     def lose(self) -> None:
         """Something was."""
-        self.limit = _EVERYTHING
+        if self.looks:
+            self.limit = self._at_first
 
     def give_up(self) -> None:
         """Something seemed to be."""

@@ -27,7 +27,7 @@ DOORS: dict[str, Callable[[ep.DeviceTensor], Any]] = {
 
 
 def keeping(door: Callable[[ep.DeviceTensor], Any], kept: list[Any], on_stream: bool = False) -> Any:
-    """A device whose transfer keeps something of the host's tensors when it copies on a stream (or without)."""
+    """A device whose transfer keeps something of the host's tensors if it copies on a stream (or not)."""
 
     class Transfer(numpy_device.Transfer):
         def copy(self, source: ep.DeviceTensor, target: ep.DeviceTensor, stream: Any) -> None:
