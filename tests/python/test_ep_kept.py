@@ -156,7 +156,8 @@ def test_what_is_kept_of_an_input_is_refused(host: ModuleType, name: str, size: 
     results = runs(host, compiled_provider(function), size, LATE)
     assert [bool(result) for result in results] == [scale > 1 for scale in LATE], results
     assert all("input 1 ('b') was kept after the call" in result for result in results if result)
-    assert all("(Mul)" in result and "KeeperExecutionProvider" in result for result in results if result)
+    assert all("KeeperExecutionProvider" in result for result in results if result)
+    assert host.__name__ == "onnxruntime" or all("Mul" in result for result in results if result)
     assert len(kept) == 3
 
 

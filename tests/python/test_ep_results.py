@@ -115,9 +115,7 @@ def test_masked_arrays(host: ModuleType, kind: str) -> None:
     x = np.array([1, 2, 3, 4], np.float32)
     for found in outputs(host, kind, lambda a: np.ma.masked_greater(a, 9), x, TensorProto.FLOAT):
         np.testing.assert_array_equal(found, x)
-    with pytest.raises(
-        Exception, match=r"(Identity|Split)\): TypeError: output 0 \('y'\) is a masked array.*fill"
-    ):
+    with pytest.raises(Exception, match=r"TypeError: output 0 \('y'\) is a masked array.*fill"):
         outputs(host, kind, lambda a: np.ma.masked_less(a, 2), x, TensorProto.FLOAT)
     for found in outputs(host, kind, lambda a: np.ma.masked_less(a, 2).filled(9), x, TensorProto.FLOAT):
         np.testing.assert_array_equal(found, [9, 2, 3, 4])
