@@ -23,21 +23,30 @@
 typedef enum BridgeConstant {
   BRIDGE_MAX_CUSTOM_OPS = 256, /* of one provider */
   BRIDGE_INPUT_HEADER = 4,     /* numbers in front of the dimensions of one input in BridgeRun.flat */
+  BRIDGE_LENT_OBJECTS = 4,     /* of one BridgeLoan */
+  BRIDGE_LENT_RANK = 8,        /* arrays of more dimensions are made anew for each run */
+  BRIDGE_LENT_FIELDS = 21,     /* numbers about an array: five, and two a dimension */
 } BridgeConstant;
 
 /* What bridge_py_compute is to do. */
 typedef enum BridgeCompute {
   BRIDGE_RUN = 0,
   BRIDGE_RUN_ALONE = 1, /* another thread is in this node: keep nothing */
-  BRIDGE_LOOK = 2,      /* somebody seems to have an object of the watch */
+  BRIDGE_LOOK = 2,      /* the run that bridge_py_again was has failed, or a loan is not as it was */
 } BridgeCompute;
 
 /* How a run in Python ended. */
 typedef enum BridgeEnd {
   BRIDGE_FAILED = 0,
   BRIDGE_DONE = 1,
-  BRIDGE_WATCHED = 2, /* if nobody has an object of the watch, equal inputs may come as bridge_py_again */
+  BRIDGE_WATCHED = 2, /* if the loans are as they were, equal inputs may come as bridge_py_again */
 } BridgeEnd;
+
+typedef enum BridgeLoanState {
+  BRIDGE_LOAN_AS_IT_WAS = 0,
+  BRIDGE_LOAN_CHANGED = 1, /* shape, strides, dtype, flags or memory differ, or there is a weak reference */
+  BRIDGE_LOAN_KEPT = 2,    /* somebody has one of its objects */
+} BridgeLoanState;
 
 /* What bridge_output found. */
 typedef enum BridgeFound {
@@ -140,13 +149,24 @@ typedef struct BridgeCall {
   char* text; /* set by bridge_fail, freed when the call ends */
 } BridgeCall;
 
-/* A Python object, where it has its list of weak references (0: it cannot have any), and how many references
- * it had after the run in which the watch on it began; 0: they are counted at the end of this run. */
-typedef struct BridgeWatch {
-  uintptr_t object;
-  uintptr_t weak;
-  intptr_t references;
-} BridgeWatch;
+/* What an author has for the time of a run, and what it was like when lent: one object or, for an array, that
+ * and those that its memory hangs on. Whatever refers to its elements refers to one of them. */
+typedef struct BridgeLoan {
+  size_t count;
+  uintptr_t objects[BRIDGE_LENT_OBJECTS]; /* borrows */
+  uintptr_t weak[BRIDGE_LENT_OBJECTS];    /* where each one's list of weak references is; 0: it has none */
+  intptr_t references[BRIDGE_LENT_OBJECTS];
+  int is_array; /* the first is one */
+  int is_odd;   /* of too many dimensions to be looked at */
+  intptr_t fields[BRIDGE_LENT_FIELDS];
+} BridgeLoan;
+
+/* Where the elements of an input are, and where they go if authors get copies (to: NULL if not). */
+typedef struct BridgeCopy {
+  const void* from;
+  void* to;
+  size_t bytes;
+} BridgeCopy;
 
 /* One run of a node. Kept by the node from run to run, so that equal inputs are seen as such. */
 typedef struct BridgeRun {
@@ -163,14 +183,16 @@ typedef struct BridgeRun {
   size_t previous_len;
   size_t flat_capacity;
   size_t previous_capacity;
-  int counted;     /* num_inputs and num_outputs are known */
-  int on_device;   /* an input is in memory of a device */
-  uint64_t packed; /* bit n: input n was packed, and counts as absent */
-  /* What Python keeps for the next run; it keeps these objects alive. */
-  BridgeWatch* watch;
-  size_t num_watched;
-  size_t watch_capacity;
-  int is_watched; /* the last run ended as BRIDGE_WATCHED, and nobody had an object */
+  int counted;        /* num_inputs and num_outputs are known */
+  int on_device;      /* an input is in memory of a device */
+  uint64_t packed;    /* bit n: input n was packed, and counts as absent */
+  BridgeCopy* copies; /* one an input */
+  /* Of Python, for the next run: */
+  BridgeLoan** loans;
+  size_t num_loans;
+  struct BridgeOutput** copied_outputs; /* those with a source */
+  size_t num_copied_outputs;
+  int is_watched; /* the last run ended as BRIDGE_WATCHED, and the loans were as before */
 } BridgeRun;
 
 /* What Python wants to write into an output; run and dims are kept alive by Python. */
@@ -181,11 +203,12 @@ typedef struct BridgeOutput {
   size_t rank;
   const int64_t* dims;
   int dtype;
-  int64_t known;   /* where Python has an array for it; 0: nowhere */
-  int64_t address; /* out: of its elements */
-  int absent;      /* out: nobody uses this output */
-  int elsewhere;   /* out: it is not in CPU memory */
-  int checked;     /* the host's output has this type, and elsewhere is known: asked once */
+  int64_t known;      /* where Python has an array for it; 0: nowhere */
+  int64_t address;    /* out: of its elements */
+  int absent;         /* out: nobody uses this output */
+  int elsewhere;      /* out: it is not in CPU memory */
+  int checked;        /* the host's output has this type, and elsewhere is known: asked once */
+  const void* source; /* where Python has the elements that are copied into it after a run; NULL: nowhere */
 } BridgeOutput;
 
 /* What Python says of an allocator; memory is given to the C struct. */
@@ -245,8 +268,11 @@ OrtStatus* bridge_create_scan(void* state, const OrtKernelInfo* info, OrtKernelI
 OrtValue* bridge_output_value(BridgeOutput* output);
 int bridge_output(BridgeOutput* output);
 int bridge_put(BridgeOutput* output, const void* source);
-int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count, size_t num_arrays, size_t weak);
-intptr_t bridge_word(uintptr_t address);
+size_t bridge_array_fields(uintptr_t array, intptr_t* out);
+intptr_t bridge_references(uintptr_t object);
+void bridge_lend(BridgeLoan* loan, const uintptr_t* weak, int is_array, uintptr_t a, uintptr_t b, uintptr_t c,
+                 uintptr_t d);
+int bridge_worst_loan(BridgeLoan* const* loans, size_t count);
 uint64_t bridge_stream_id(const BridgeCall* call, const OrtSyncStream* stream);
 uint64_t bridge_run_stream_id(BridgeRun* run);
 /* cdef end */
@@ -338,8 +364,11 @@ void bridge_compute_info_free(OrtNodeComputeInfo* info);
 
 /* run.c */
 bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same);
-bool bridge_run_unwatched(BridgeRun* run);
 void bridge_run_clear(BridgeRun* run);
+
+/* lend.c */
+void bridge_run_copy_inputs(const BridgeRun* run);
+bool bridge_run_copy_outputs(const BridgeRun* run);
 
 /* Written in Python (_callbacks.py, _slot_callbacks.py, _device_callbacks.py, _importer_callbacks.py and
  * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py). All return 1 for success: 0 is what comes

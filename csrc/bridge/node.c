@@ -32,11 +32,19 @@ static void free_node(PyNode* node, const char* slot) {
 /* Calls Python. With the inputs of the run before, and nothing else in the way, Python needs nothing but to
  * be told so. Returns a BridgeEnd. */
 static int run_in_python(PyNode* node, BridgeRun* run, bool same) {
-  bool again = same && run->is_watched;
-  int end = again ? bridge_py_again(node->peer.id)
-                  : bridge_py_compute(node->peer.id, run == &node->run ? BRIDGE_RUN : BRIDGE_RUN_ALONE, run);
-  if (end == BRIDGE_WATCHED && !bridge_run_unwatched(run))
-    end = bridge_py_compute(node->peer.id, BRIDGE_LOOK, run);
+  int end = BRIDGE_FAILED;
+  if (same && run->is_watched) {
+    bridge_run_copy_inputs(run);
+    end = bridge_py_again(node->peer.id);
+    if (end == BRIDGE_WATCHED && !bridge_run_copy_outputs(run)) end = BRIDGE_FAILED;
+    if (end != BRIDGE_WATCHED || bridge_worst_loan(run->loans, run->num_loans) != BRIDGE_LOAN_AS_IT_WAS) {
+      int found = bridge_py_compute(node->peer.id, BRIDGE_LOOK, run);
+      if (end != BRIDGE_FAILED) end = found;
+    }
+  } else {
+    for (size_t i = 0; i < run->num_inputs; i++) run->copies[i].to = NULL;
+    end = bridge_py_compute(node->peer.id, run == &node->run ? BRIDGE_RUN : BRIDGE_RUN_ALONE, run);
+  }
   run->is_watched = end == BRIDGE_WATCHED;
   return end;
 }

@@ -22,7 +22,14 @@ static bool count_inputs(BridgeRun* run) {
   if (!succeeded(run, api->KernelContext_GetInputCount(run->context, &run->num_inputs))) return false;
   if (!succeeded(run, api->KernelContext_GetOutputCount(run->context, &run->num_outputs))) return false;
   run->values = calloc(run->num_inputs ? run->num_inputs : 1, sizeof *run->values);
-  if (!run->values) return out_of_memory(run);
+  run->copies = calloc(run->num_inputs ? run->num_inputs : 1, sizeof *run->copies);
+  if (!run->values || !run->copies) {
+    free(run->values);
+    free(run->copies);
+    run->values = NULL;
+    run->copies = NULL;
+    return out_of_memory(run);
+  }
   run->counted = 1;
   return true;
 }
@@ -68,8 +75,20 @@ static bool gather_tensor(BridgeRun* run, const OrtValue* value, int64_t type, c
   return known_in_cpu_memory(run, type, *data) || in_cpu_memory(run, value, cpu);
 }
 
-/* Appends one input. cacheable is cleared if equal numbers do not mean equal Python values. */
-static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable) {
+/* True if input i, the last in flat, is as in the run before. Where its elements are matters only if authors
+ * get them as they are. */
+static bool is_unchanged(const BridgeRun* run, size_t i, size_t start) {
+  const int64_t* now = run->flat + start;
+  const int64_t* before = run->previous + start;
+  const size_t len = run->flat_len - start;
+  if (run->flat_len > run->previous_len || now[0] != before[0]) return false;
+  if (now[1] != before[1] && (!now[1] || !run->copies[i].to)) return false;
+  return !memcmp(now + 2, before + 2, (len - 2) * sizeof *now);
+}
+
+/* Appends input i. same is cleared if the Python value of the run before will not do. */
+static bool gather_input(BridgeRun* run, size_t i, bool* same) {
+  const OrtValue* value = run->values[i];
   const OrtApi* api = run->call.host->api;
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   const int64_t* dims = NULL;
@@ -87,7 +106,7 @@ static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable)
       return false;
     }
   }
-  if (kind == -1 || kind == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) *cacheable = false;
+  const size_t start = run->flat_len;
   int64_t* out = append(run, BRIDGE_INPUT_HEADER + rank);
   if (!out) return out_of_memory(run);
   out[0] = kind;
@@ -96,14 +115,16 @@ static bool gather_input(BridgeRun* run, const OrtValue* value, bool* cacheable)
   if (!cpu) run->on_device = 1;
   out[3] = (int64_t)rank;
   if (rank) memcpy(out + BRIDGE_INPUT_HEADER, dims, rank * sizeof *dims);
+  run->copies[i].from = data;
+  if (kind == -1 || kind == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING || !is_unchanged(run, i, start))
+    *same = false;
   return true;
 }
 
-/* Fills in run for context. *same: all inputs have the types, shapes and addresses of the run before.
- * A failure is recorded in run->call. */
+/* Fills in run for context. *same: all inputs have the types and shapes of the run before, and the addresses
+ * of those that are not copied are the same. A failure is recorded in run->call. */
 bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same) {
   const OrtApi* api = run->call.host->api;
-  bool cacheable = true;
   run->context = context;
   if (!count_inputs(run)) return false;
 
@@ -116,16 +137,16 @@ bool bridge_run_gather(BridgeRun* run, OrtKernelContext* context, bool* same) {
   run->previous_len = run->flat_len;
   run->flat_len = 0;
   run->on_device = 0;
+  *same = true;
   for (size_t i = 0; i < run->num_inputs; i++) {
     bool packed = i < 64 && (run->packed >> i & 1);
     if ((!packed && !succeeded(run, api->KernelContext_GetInput(context, i, &run->values[i]))) ||
-        !gather_input(run, run->values[i], &cacheable)) {
+        !gather_input(run, i, same)) {
       run->flat_len = 0;
       return false;
     }
   }
-  *same = cacheable && run->flat_len && run->flat_len == run->previous_len &&
-          !memcmp(run->flat, run->previous, run->flat_len * sizeof *run->flat);
+  *same = *same && run->flat_len && run->flat_len == run->previous_len;
   return true;
 }
 
@@ -133,45 +154,8 @@ void bridge_run_clear(BridgeRun* run) {
   free(run->values);
   free(run->flat);
   free(run->previous);
-  free(run->watch);
+  free(run->copies);
   *run = (BridgeRun){0};
-}
-
-/* ---- The watch ---- */
-
-/* Watches other objects from the end of this run on: the first num_arrays have a list of weak references at
- * `weak`. Python keeps them alive until the next call of this, or a run that does not end as BRIDGE_WATCHED.
- * Returns 0 without memory. */
-int bridge_watch(BridgeRun* run, const uintptr_t* objects, size_t count, size_t num_arrays, size_t weak) {
-  run->num_watched = 0;
-  if (count > run->watch_capacity) {
-    BridgeWatch* watch = realloc(run->watch, count * sizeof *watch);
-    if (!watch) return 0;
-    run->watch = watch;
-    run->watch_capacity = count;
-  }
-  for (size_t i = 0; i < count; i++)
-    run->watch[i] = (BridgeWatch){.object = objects[i], .weak = i < num_arrays ? objects[i] + weak : 0};
-  run->num_watched = count;
-  return 1;
-}
-
-/* A word of a living object. CPython has the reference count in the first; Python checks that at import. */
-intptr_t bridge_word(uintptr_t address) {
-  return *(const volatile intptr_t*)address;
-}
-
-/* True if nobody but Python's side of this node refers to a watched object. No GIL is needed: a thread that
- * could change such a count would have a reference, which is what this looks for. */
-bool bridge_run_unwatched(BridgeRun* run) {
-  bool nobody = true;
-  for (size_t i = 0; i < run->num_watched; i++) {
-    BridgeWatch* watch = &run->watch[i];
-    intptr_t references = bridge_word(watch->object);
-    if (!watch->references) watch->references = references;
-    nobody = nobody && watch->references == references && !(watch->weak && bridge_word(watch->weak));
-  }
-  return nobody;
 }
 
 /* ---- Outputs ---- */

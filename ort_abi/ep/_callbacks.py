@@ -31,6 +31,7 @@ from ort_abi.ep._errors import forget_frames, record
 from ort_abi.ep._factory import Factory
 from ort_abi.ep._importer import Imported, ResourceImporter
 from ort_abi.ep._kernel_info import KernelInfo
+from ort_abi.ep._lend import Trust
 from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
 from ort_abi.ep._profiler import Profiler
@@ -353,10 +354,10 @@ def _compiled(ep: ExecutionProvider, graph: Graph) -> tuple[Any, Computation, An
     info = NodeInfo(label, given, outputs, types, None if order == list(range(len(given))) else order)
     code, context = (made.code, made.context) if isinstance(made, Compiled) else (made, None)
     if isinstance(code, Kernel):
-        return code, context_node(code.compute, info), context
+        return code, context_node(code.compute, info, _trust(ep)), context
     if not callable(code):
         raise TypeError(f"compile() must return a callable or a Kernel, not {type(code).__name__}")
-    return code, array_node(code, info), context
+    return code, array_node(code, info, _trust(ep)), context
 
 
 def _check_captured(graph: Graph, label: str) -> None:
@@ -494,7 +495,7 @@ def _made_kernel(
         return Memcpy(info), memcpy_node(ep, node)
     if isinstance(spec.make, type):
         kernel: Kernel = spec.make(info)
-        return kernel, context_node(kernel.compute, node)
+        return kernel, context_node(kernel.compute, node, _trust(ep))
     attributes = {}
     for name, default in attribute_parameters(spec.make).items():
         value = info.attribute(name, None)
@@ -505,7 +506,12 @@ def _made_kernel(
                 f"the kernel function needs the attribute {name!r}, which the node does not have"
             )
     function = functools.partial(spec.make, **attributes) if attributes else spec.make
-    return function, array_node(function, node)
+    return function, array_node(function, node, _trust(ep))
+
+
+def _trust(ep: ExecutionProvider) -> Trust:
+    captures = type(ep).is_graph_capture_enabled is not ExecutionProvider.is_graph_capture_enabled
+    return Trust(by_address=captures)
 
 
 @callback
@@ -611,13 +617,15 @@ def _release(number: int) -> None:
     _nodes.pop(number, None)
     _again.pop(number, None)
     item = _objects.remove(number)
+    ep = item if isinstance(item, ExecutionProvider) else None
     try:
         if isinstance(item, _CLOSABLE):
             plain_call(item.close)
     finally:  # what it raises is no reason to keep the rest
+        del item
         release_shared(number)
-        if isinstance(item, ExecutionProvider):
-            _release_binding(item)
+        if ep is not None:
+            _release_binding(ep)
 
 
 def _release_binding(ep: ExecutionProvider) -> None:

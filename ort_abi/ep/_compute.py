@@ -1,25 +1,19 @@
 """The hot path: one run of one node.
 
 The host's inputs arrive as one flat array of numbers (type, address, memory, shape; see bridge.h). They
-become arrays over the host's memory, kept from run to run: if nothing has changed, the C side calls the
-node's `again`, which uses the arrays of the last run, and no array is made.
+become arrays that authors have for the time of the run (`_lend`), over the host's memory or over memory of
+their own that the elements are copied into.
 
-Inputs are valid during the run only. Nobody can take back a NumPy array, so after each run reference counts
-are compared with what they were: an array that somebody kept gets a private copy of its elements in its
-place; a kept *view* of it (a slice, a reshape) cannot be saved and makes the run fail with an error that says
-so. After a run with new arrays Python looks; after `again` the C side, which knows by then where the counts
-are (`bridge_watch`). Arrays with weak references are not used again. See
-docs/decisions/0006-views-of-host-memory.md.
+Both are kept from run to run. If nothing but the elements has changed, the C side calls the node's `again`,
+which uses the arrays of the last run, and no array is made. After `again` the C side looks whether all arrays
+are as they were; after any other run `_settle` does.
 """
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Sequence
-from sys import getrefcount
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-from weakref import getweakrefcount, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +24,18 @@ from ort_abi._tensor import array_at, fill_strings, read_strings
 from ort_abi.ep import _objects
 from ort_abi.ep._device import DeviceTensor, SyncStream, device_tensor
 from ort_abi.ep._errors import failed_call, forget_frames, record
+from ort_abi.ep._lend import (
+    AS_IT_WAS,
+    KEPT,
+    Lent,
+    Loan,
+    Trust,
+    array_loan,
+    kept,
+    kept_after_all,
+    refusal,
+    worst_of,
+)
 
 __all__ = ["KernelContext", "Node", "NodeInfo", "array_node", "context_node", "run_stream"]
 
@@ -39,9 +45,7 @@ _HEADER: int = lib.BRIDGE_INPUT_HEADER
 _NOT_A_TENSOR = -1
 _ADDRESS_MASK = 2**64 - 1
 _from_buffer = ffi.from_buffer
-_Buffer = ffi.buffer
 _put = lib.bridge_put
-_watch: CData = lib.bridge_watch
 _find_output = lib.bridge_output
 _KNOWN: int = lib.BRIDGE_OUTPUT_KNOWN
 _RUN: int = lib.BRIDGE_RUN
@@ -51,24 +55,10 @@ _FAILED: int = lib.BRIDGE_FAILED
 _DONE: int = lib.BRIDGE_DONE
 _WATCHED: int = lib.BRIDGE_WATCHED
 _ndarray = np.ndarray
-
-
-_WEAK: int = np.ndarray.__weakrefoffset__  # where an array has its list of weak references
-
-
-def _can_watch() -> bool:
-    """True if C finds reference counts and lists of weak references where CPython has them."""
-    probe = np.empty(1)
-    before = lib.bridge_word(id(probe))
-    more = [probe, probe]
-    counts = lib.bridge_word(id(probe)) - before == len(more)
-    if not counts or _WEAK <= 0 or lib.bridge_word(id(probe) + _WEAK):
-        return False
-    weak = ref(probe)
-    return bool(lib.bridge_word(id(probe) + _WEAK)) and weak() is probe
-
-
-_CAN_WATCH = _can_watch()
+_memmove, _cast, _Elements = ffi.memmove, ffi.cast, ffi.typeof("char*")
+_new, _Loans = ffi.new, ffi.typeof("BridgeLoan*[]")
+_dtypes: dict[int, np.dtype[Any] | None] = {0: None, _NOT_A_TENSOR: None, dtypes.STRING: None}
+"""What `_flat_dtype` has found."""
 
 
 class Node(NamedTuple):
@@ -85,7 +75,7 @@ class Node(NamedTuple):
 class NodeInfo:
     """Names for messages, and the element types of the outputs (0: ask the host)."""
 
-    __slots__ = ("input_names", "label", "order", "output_names", "output_types")
+    __slots__ = ("input_labels", "input_names", "label", "order", "output_names", "output_types")
 
     def __init__(
         self,
@@ -97,92 +87,46 @@ class NodeInfo:
     ) -> None:
         self.label = label
         self.input_names = list(input_names)
+        self.input_labels = [f"input {_named(self.input_names, i)}" for i in range(len(self.input_names))]
         self.output_names = list(output_names)
         self.output_types = list(output_types) if output_types is not None else [0] * len(self.output_names)
         self.order = list(order) if order is not None else None
         """Which input of the host is the callable's n-th argument; None: the same order."""
 
 
-class _Views:
-    """Arrays over the host's memory: `outer` is what users get, `roots` what only we and NumPy refer to.
+class _Inputs:
+    """What an author gets in a run."""
 
-    An array without a root owns its elements: nothing to watch. Tensors on a device have none either; they
-    are closed after the run.
-    """
+    __slots__ = ("_tensors", "arrays", "loans", "pointers", "reusable")
 
-    __slots__ = ("_indices", "cacheable", "expected", "num_arrays", "outer", "watched")
+    def __init__(
+        self, arrays: Sequence[Any], loans: list[Loan], tensors: list[DeviceTensor], reusable: bool
+    ) -> None:
+        self.arrays = tuple(arrays)
+        self.loans = loans
+        self.reusable = reusable
+        """False: the next run needs others, whatever its inputs are."""
+        self._tensors = tensors
+        self.pointers: CData = None  # kept alive for the C side
+        if loans:
+            loans.append(Loan.of_tuple(self.arrays, "the tuple of inputs"))
 
-    def __init__(self, outer: list[Any], roots: list[Array | None], cacheable: bool = True) -> None:
-        self.outer = tuple(outer)
-        self.cacheable = cacheable
-        self._indices = [index for index, root in enumerate(roots) if root is not None]
-        if len(self._indices) == len(outer):
-            self.watched: list[Any] = [*outer, *roots]
-        else:
-            self.watched = [of[index] for of in (outer, roots) for index in self._indices]
-        self.num_arrays = len(self.watched)
-        if self._indices:
-            self.watched.append(self.outer)
-        self.expected: list[int] = []
+    def begin(self) -> None:
+        """Called when no local variable has an array."""
+        for loan in self.loans:
+            loan.begin()
 
-    def close(self) -> None:
-        """Ends the tensors on devices."""
-        for item in self.outer:
-            if type(item) is DeviceTensor:
-                item._close()
-
-    def start(self) -> None:
-        """Takes the reference counts that mean: nobody else has it. Called when no local variable has it.
-        Later counts (taken the same way) that differ mean that somebody has an array or a view of one."""
-        self.expected = [*map(getrefcount, self.watched)]
-
-    def kept(self) -> bool:
-        """True if somebody seems to have one of the arrays, a view of one, or the tuple of all."""
-        return [*map(getrefcount, self.watched)] != self.expected
-
-    def remembered(self) -> bool:
-        """True if there are weak references, which would give arrays of a later run."""
-        return any(map(getweakrefcount, self.watched))
-
-    def revoke(self) -> list[int]:
-        """Gives kept arrays their own memory; the indices of those that views were kept of."""
-        gc.collect()  # a cycle is no intention to keep
-        half = len(self._indices)
-        counts = [*map(getrefcount, self.watched)]
-        tuple_is_kept = counts[-1] > self.expected[-1]
-        detached = [tuple_is_kept or counts[i] > self.expected[i] for i in range(half)]
-        for index, yes in zip(self._indices, detached, strict=True):
-            if yes:
-                _detach(self.outer[index])
-        counts = [*map(getrefcount, self.watched)]
-        # a detached array does not refer to its root any more
-        return [
-            self._indices[i] for i in range(half) if counts[half + i] > self.expected[half + i] - detached[i]
-        ]
+    def close(self) -> list[Lent]:
+        """Ends the tensors on devices: what authors have of their memory."""
+        return [loan for tensor in self._tensors for loan in tensor._close()]
 
 
-def _detach(array: Any) -> None:
-    """Gives an array a private copy of its elements, in place."""
-    array.__setstate__(array.__reduce__()[2])
-
-
-def _view(
-    address: int, element_type: int, shape: tuple[int, ...], writeable: bool
-) -> tuple[Array, Array | None]:
-    """An array over the host's memory and its root; a private array has no root."""
-    root = array_at(address, element_type, shape)
-    if type(root.base) is not _Buffer:
-        return root, None
-    if not writeable:
-        root.setflags(write=False)
-    return root.view(), root
-
-
-def _read_inputs(run: CData, info: NodeInfo) -> _Views:
+def _read_inputs(run: CData, info: NodeInfo, trust: Trust) -> _Inputs:
     flat: list[int] = ffi.unpack(run.flat, run.flat_len) if run.flat_len else []
-    outer: list[Any] = []
-    roots: list[Array | None] = []
-    cacheable = True
+    arrays: list[Any] = []
+    loans: list[Loan] = []
+    tensors: list[DeviceTensor] = []
+    reusable = trust.looks
     position = 0
     for index in range(run.num_inputs):
         start = position + _HEADER
@@ -190,23 +134,61 @@ def _read_inputs(run: CData, info: NodeInfo) -> _Views:
         position = start + rank
         shape = tuple(flat[start:position])
         array: Any = None
-        root: Array | None = None
-        if element_type == _NOT_A_TENSOR:
+        dtype = _flat_dtype(element_type)
+        if dtype is not None and not elsewhere:
+            loan = _lent_input(run, info, trust, index, dtype, address, shape)
+            array = loan.item
+            if trust.looks:
+                loans.append(loan)
+        elif element_type == _NOT_A_TENSOR:
             raise TypeError(
                 f"input {_named(info.input_names, index)} is no tensor: only tensors can be inputs"
             )
-        if elsewhere:
-            array, cacheable = _on_device(run, run.values[index], address, element_type, shape), False
+        elif elsewhere:
+            array = _on_device(run, run.values[index], address, element_type, shape)
+            tensors.append(array)
+            reusable = False
         elif element_type == dtypes.STRING:
             array = read_strings(run.call.host.api, run.values[index], shape)
+            reusable = False
         elif element_type:
-            array, root = _view(address, element_type, shape, writeable=False)
-            cacheable &= not dtypes.is_packed(element_type)
-        outer.append(array)
-        roots.append(root)
+            array = array_at(address, element_type, shape)
+            reusable = False
+        arrays.append(array)
     if info.order is not None:
-        outer, roots = [outer[i] for i in info.order], [roots[i] for i in info.order]
-    return _Views(outer, roots, cacheable)
+        arrays = [arrays[i] for i in info.order]
+    return _Inputs(arrays, loans, tensors, reusable)
+
+
+def _flat_dtype(element_type: int) -> np.dtype[Any] | None:
+    """The dtype of a type whose elements an array has in the same form as the host; None for others."""
+    if element_type not in _dtypes:
+        packed = dtypes.is_packed(element_type)
+        _dtypes[element_type] = None if packed else dtypes.from_onnx(element_type)
+    return _dtypes[element_type]
+
+
+def _lent_input(
+    run: CData,
+    info: NodeInfo,
+    trust: Trust,
+    index: int,
+    dtype: np.dtype[Any],
+    address: int,
+    shape: tuple[int, ...],
+) -> Loan:
+    size = dtype.itemsize * math.prod(shape)
+    label = info.input_labels[index] if index < len(info.input_labels) else f"input {index}"
+    if size and not address:  # stock hosts go on after an allocation that failed
+        raise MemoryError(f"the host has no memory for the {size} bytes of {label}")
+    own = size <= trust.limit
+    loan = array_loan(dtype, shape, size, 0 if own else address, writeable=False, name=label)
+    if own:
+        copy = run.copies + index
+        copy.to, copy.bytes = loan.memory, size
+        if size:
+            _memmove(loan.memory, _cast(_Elements, address), size)
+    return loan
 
 
 def _on_device(
@@ -234,7 +216,6 @@ class _Output:
         "packed",
         "shape",
         "wanted",
-        "written",
     )
 
     def __init__(self, info: NodeInfo, index: int) -> None:
@@ -245,14 +226,11 @@ class _Output:
         self.element_type = info.output_types[index] if index < len(info.output_types) else 0
         self.dtype = dtypes.from_onnx(self.element_type) if self.element_type else None
         self.packed = self.flat = False
-        self.written: _Written | None = None
         self._dims: CData = None
 
     def _describe_shape(self, shape: tuple[int, ...]) -> None:
         self._dims = ffi.new("int64_t[]", shape)
         self.c.dims, self.c.rank, self.c.checked = self._dims, len(shape), 0
-        if self.written is not None:  # not about this shape any more
-            self.written.shape = None
 
     def describe(self, shape: tuple[int, ...], element_type: int) -> None:
         """Sets what `c` says."""
@@ -269,7 +247,7 @@ class _Output:
         """Copies an array into the host's output."""
         array = value if type(value) is _ndarray else self._as_array(value)
         if array.dtype is not self.dtype or array.shape != self.shape:
-            self._adapt(array)
+            array = self._adapt(array)
         if self.flat:
             try:
                 data = _from_buffer(array)
@@ -284,16 +262,25 @@ class _Output:
             raise self.failure()
 
     def _as_array(self, value: Any) -> Array:
+        if np.ma.is_masked(value):
+            raise TypeError(
+                f"{self.label} is a masked array with elements that have no value: fill it (`.filled(…)`)"
+            )
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
             return np.asarray(value)
         raise TypeError(f"{self.label} must be a NumPy array, not {type(value).__name__}")
 
-    def _adapt(self, array: Array) -> None:
+    def _adapt(self, array: Array) -> Array:
+        """The array as the host wants it, described."""
         element_type = dtypes.to_onnx(array.dtype)
         if self.element_type and element_type != self.element_type:
             wanted, got = dtypes.name_of(self.element_type), dtypes.name_of(element_type)
             raise TypeError(f"{self.label} must have elements of {wanted}, not {got}")
-        self.describe(array.shape, element_type)
+        if self.dtype is None or array.shape != self.shape:
+            self.describe(array.shape, element_type)
+        if self.flat and not array.dtype.isnative:
+            return array.astype(self.dtype)
+        return array
 
     def _bytes(self, array: Array) -> Array:
         if self.packed:
@@ -313,10 +300,8 @@ class _Output:
         error = failed_call(self.c.run.call)
         return type(error)(f"{self.label}: {error.message}")
 
-    def view(self, shape: tuple[int, ...]) -> tuple[int, Any, Array | None]:
-        """The address of the host's memory for the output, an array over it, and the array's root. Private
-        memory for strings, packed types and an absent output; `put` writes it after the kernel. For memory of
-        a device a `DeviceTensor`, without a root."""
+    def find(self, shape: tuple[int, ...]) -> None:
+        """Asks the host for the output in this shape, as `c` says then. Raises what the host says to it."""
         if not self.element_type or shape != self.shape:
             self.shape = None  # what c says is not complete
             self._describe_shape(shape)
@@ -324,38 +309,29 @@ class _Output:
                 raise self.failure()
             self.describe(shape, self.c.dtype or 1)
         if self.element_type == dtypes.STRING or (self.packed and not self.c.elsewhere):
-            return 0, np.empty(shape, self.dtype), None
+            return
         if _find_output(self.c) == lib.BRIDGE_OUTPUT_FAILED:
             raise self.failure()
-        address = 0 if self.c.absent else self.c.address
-        if self.c.elsewhere and not self.c.absent:
-            value = lib.bridge_output_value(self.c)
-            device = _on_device(self.c.run, value, address, self.element_type, shape, writeable=True)
-            return address, device, None
-        if not address:
-            return 0, np.empty(shape, self.dtype), None
-        return address, *_view(address, self.element_type, shape, writeable=True)
 
 
-def array_node(function: Callable[..., Any], info: NodeInfo, watching: bool = True) -> Node:
+def array_node(function: Callable[..., Any], info: NodeInfo, trust: Trust | None = None) -> Node:
     """A node that calls `function(*inputs)` and copies what it returns: an array for one output, else a
     sequence."""
+    trust = trust or Trust()
     outputs = [_Output(info, index) for index in range(len(info.output_names))]
     first: CData = outputs[0].c if outputs else ffi.NULL
     run: CData = ffi.NULL
-    views: Any = None  # of the inputs of this run, and from BRIDGE_WATCHED on those of the next
-    is_new = False  # the views are
+    inputs: Any = None  # of this run, and from BRIDGE_WATCHED on those of the next
     # An only output that comes as it came before takes a short way.
     shape: tuple[int, ...] | None = None
     dtype: np.dtype[Any] | None = None
 
     def again() -> int:
         nonlocal shape, dtype
-        ok = _WATCHED
         result: Any = None
         data: Any = None
         try:
-            result = function(*views.outer)
+            result = function(*inputs.arrays)
             if type(result) is _ndarray and result.dtype is dtype and result.shape == shape:
                 try:
                     data = _from_buffer(result)
@@ -370,38 +346,33 @@ def array_node(function: Callable[..., Any], info: NodeInfo, watching: bool = Tr
                 if len(outputs) == 1 and outputs[0].flat:
                     shape, dtype = outputs[0].shape, outputs[0].dtype
         except BaseException as error:
-            ok = fail(error)
-        if is_new or not ok:
-            data = result = None
-            return end(_DONE if ok else _FAILED, watching)
-        return ok
-
-    def end(ok: int, watch: bool) -> int:
-        nonlocal views, is_new
-        is_new = False
-        ok = _end(run, views, info, ok, watch, ())
-        if ok != _WATCHED:
-            views = None
-        return ok
+            return fail(error)
+        return _WATCHED
 
     def fail(error: BaseException) -> int:
         return _failed(run, error, info)
 
+    def settle(end: int) -> int:
+        nonlocal inputs
+        end = _settle(run, inputs, info, trust, end)
+        if end != _WATCHED:
+            inputs = None
+        return end
+
     def compute(what: int, now: CData) -> int:
-        nonlocal run, views, is_new
+        nonlocal run, inputs
         if what == _ALONE:  # nothing can be shared with the other thread
-            return array_node(function, info, watching=False).compute(_RUN, now)
+            return array_node(function, info, trust).compute(_RUN, now)
         if what == _LOOK:
-            return end(_DONE, watch=False)
+            return settle(_end_so_far(now))
         run = _bound(run, now, outputs)
-        views = None
+        inputs = None
         try:
-            views = _read_inputs(now, info)
-            views.start()
+            inputs = _read_inputs(now, info, trust)
+            inputs.begin()
         except BaseException as error:
             return fail(error)
-        is_new = True
-        return again()
+        return settle(again())
 
     return Node(compute, again, fail)
 
@@ -420,20 +391,47 @@ def _failed(run: CData, error: BaseException, info: NodeInfo) -> int:
     return _FAILED
 
 
-def _end(run: CData, views: _Views, info: NodeInfo, ok: int, watch: bool, written: Sequence[_Views]) -> int:
-    """After a run with new arrays, or one that failed: deals with inputs that somebody kept. The result is
-    BRIDGE_WATCHED if C is to watch all arrays from now on."""
-    if not views.cacheable:
-        views.close()
-    if views.kept():
-        return _revoke(run, views, info, ok)
-    if not (ok and watch and views.cacheable and _CAN_WATCH) or views.remembered():
-        return ok
-    groups = (views, *written)
-    objects = [id(array) for group in groups for array in group.watched[: group.num_arrays]]
-    arrays = len(objects)
-    objects += [id(group.outer) for group in groups if group.num_arrays]
-    return _WATCHED if _watch(run, objects, len(objects), arrays, _WEAK) else ok
+def _end_so_far(run: CData) -> int:
+    return _WATCHED if run.call.text == ffi.NULL else _FAILED
+
+
+def _settle(
+    run: CData,
+    inputs: _Inputs,
+    info: NodeInfo,
+    trust: Trust,
+    end: int,
+    outputs: Sequence[Loan] = (),
+    ended: Iterable[Lent] = (),
+) -> int:
+    """After a run with new arrays, one that failed, or one after which something was not as before: refuses
+    what is kept. The result is BRIDGE_WATCHED if all arrays can be used again."""
+    loans = [*inputs.loans, *outputs]
+    pointers = _new(_Loans, [loan.c for loan in loans])
+    state = worst_of(pointers)
+    on_devices = [*inputs.close(), *ended]
+    if on_devices and lib.bridge_run_stream_id(run):  # its work may go on
+        on_devices = []
+    if state == KEPT or (on_devices and kept(on_devices)):
+        lent: list[Lent] = [*loans, *on_devices]
+        if end == _FAILED:  # the reason is not to be hidden
+            trust.lose()
+        elif found := kept_after_all(lent):
+            trust.lose()
+            end = record(ffi.addressof(run, "call"), refusal(found), info.label)
+        else:
+            trust.give_up()
+            end = _DONE
+    elif end != _FAILED:
+        trust.earn()
+    if end != _WATCHED or not inputs.reusable or state != AS_IT_WAS:
+        return min(end, _DONE)
+    for loan in loans:
+        if not trust.suits(loan):
+            return _DONE
+    inputs.pointers = run.loans = pointers
+    run.num_loans = len(loans)
+    return _WATCHED
 
 
 def _put_all(outputs: list[_Output], result: Any) -> None:
@@ -449,24 +447,6 @@ def _put_all(outputs: list[_Output], result: Any) -> None:
             output.put(value)
 
 
-def _revoke(run: CData, views: _Views, info: NodeInfo, ok: int, output: int | None = None) -> int:
-    """Deals with kept arrays. Returns 0 if memory of the host is still referred to (the reason is noted,
-    unless the run has failed already), else `ok`."""
-    lost = views.revoke()
-    if not lost or not ok:
-        return ok
-    if output is not None:
-        which = f"output {_named(info.output_names, output)}"
-    else:
-        which = "input " + ", ".join(
-            _named(info.input_names, info.order[i] if info.order else i) for i in lost
-        )
-    error = RuntimeError(
-        f"a view of {which} was kept after the run; its memory belongs to the host: keep a copy instead"
-    )
-    return record(ffi.addressof(run, "call"), error)
-
-
 def run_stream(run: CData) -> SyncStream | None:
     """The provider's stream that a run's work belongs on."""
     number = lib.bridge_run_stream_id(run)
@@ -475,18 +455,25 @@ def run_stream(run: CData) -> SyncStream | None:
 
 
 class _Written:
-    """An output of the last run: an array over the host's memory, good for as long as that is the same."""
+    """An output that an author wrote into: an array over the host's memory, good for as long as that is the
+    same, or over memory of its own."""
 
-    __slots__ = ("array", "c", "others", "output", "shape", "views")
+    __slots__ = ("array", "bit", "c", "is_copied", "loan", "others", "shape")
 
-    def __init__(self, index: int, output: _Output, address: int, array: Array, root: Array | None) -> None:
-        self.output = output
+    def __init__(self, index: int, output: _Output, loan: Loan) -> None:
+        self.is_copied = loan.memory is not None
         self.c = output.c
-        self.c.known = address
+        self.c.known = 0 if self.is_copied else self.c.address
+        self.c.source = loan.memory if self.is_copied else ffi.NULL
         self.shape = output.shape
-        self.others = ~(1 << index)
-        self.views = _Views([array], [root])
-        self.array = array
+        self.bit = 1 << index
+        self.others = ~self.bit
+        self.loan = loan
+        self.array = loan.item
+
+    def copy(self) -> bool:
+        """Copies what was written into the host's output. False after a failure."""
+        return not self.is_copied or bool(_put(self.c, self.c.source))
 
 
 class KernelContext:
@@ -494,28 +481,32 @@ class KernelContext:
     `compute`."""
 
     __slots__ = (
+        "_copied",
         "_is_new",
         "_outputs",
         "_private",
         "_run",
         "_tensors",
+        "_trust",
         "_unwritten",
-        "_views",
         "_wanted",
+        "_written",
         "inputs",
     )
 
     inputs: tuple[Any, ...]
-    """Read-only arrays over the host's memory, None for an optional input that is missing; `DeviceTensor`s
-    for inputs in memory of the provider's device."""
+    """Read-only arrays, None for an optional input that is missing; `DeviceTensor`s for inputs in memory of
+    the provider's device. Good during `compute`: copy what you keep."""
 
-    def __init__(self, info: NodeInfo) -> None:
+    def __init__(self, info: NodeInfo, trust: Trust) -> None:
         self._outputs = [_Output(info, index) for index in range(len(info.output_names))]
         self._run: CData | None = None
-        self._views: dict[int, _Written] = {}  # of the last run, by output
-        self._is_new = False  # the inputs are, or something in `_views`
-        self._private: dict[int, Array] = {}  # what is copied into the host's outputs after compute()
+        self._trust = trust
+        self._written: dict[int, _Written] = {}  # by output; kept for the next run
+        self._is_new = False  # what the C side knows of outputs is not all
+        self._private: dict[int, Array] = {}  # to be converted into the host's outputs after compute()
         self._tensors: list[DeviceTensor] = []  # outputs on a device
+        self._copied: CData = None  # kept alive for the C side
         self._wanted = sum(1 << index for index, output in enumerate(self._outputs) if output.wanted)
         self._unwritten = 0  # one bit an output
         self.inputs = ()
@@ -541,15 +532,15 @@ class KernelContext:
         return run_stream(self._run)
 
     def output(self, index: int, shape: Sequence[int]) -> Any:
-        """A writable array over the host's memory for an output, of the model's element type; write every
-        element. A `DeviceTensor` for an output in memory of the provider's device.
+        """A writable array for an output, of the model's element type; write every element. A `DeviceTensor`
+        for an output in memory of the provider's device. Good during `compute`, as inputs are.
 
         Raises RuntimeError after `compute`, `ort_abi.errors.OrtError` where the host refuses the shape.
         """
-        if self._run is not None and (written := self._views.get(index)) is not None:
+        if self._run is not None and (written := self._written.get(index)) is not None:
             if type(shape) is not tuple:
                 shape = tuple(map(int, shape))
-            if shape == written.shape and _find_output(written.c) == _KNOWN:
+            if shape == written.shape and (written.is_copied or _find_output(written.c) == _KNOWN):
                 self._unwritten &= written.others
                 return written.array
         if self._run is None or not 0 <= index < len(self._outputs):
@@ -557,29 +548,62 @@ class KernelContext:
         return self._new_output(index, shape if type(shape) is tuple else tuple(map(int, shape)))
 
     def _new_output(self, index: int, shape: tuple[int, ...]) -> Any:
-        output = self._outputs[index]
-        address, array, root = output.view(shape)
+        output, trust = self._outputs[index], self._trust
+        self._forget(index)
+        output.find(shape)
         self._unwritten &= ~(1 << index)
-        if type(array) is DeviceTensor:
-            self._tensors.append(array)
-            return array
-        if not address:
+        if output.c.elsewhere and not output.c.absent:
+            value = lib.bridge_output_value(output.c)
+            tensor = _on_device(
+                self._run, value, output.c.address, output.element_type, shape, writeable=True
+            )
+            self._tensors.append(tensor)
+            self._is_new = True
+            return tensor
+        assert output.dtype is not None
+        if output.c.absent or not output.flat or not trust.looks:
+            array = np.empty(shape, output.dtype)
             if not output.c.absent:
                 self._private[index] = array
+                self._is_new = True
             return array
+        size = output.c.bytes
+        address = 0 if size <= trust.limit else output.c.address
+        loan = array_loan(output.dtype, shape, size, address, writeable=True, name=output.label)
+        written = self._written[index] = _Written(index, output, loan)
         self._is_new = True
-        written = self._views[index] = output.written = _Written(index, output, address, array, root)
-        del array, root
-        written.views.start()
+        loan.begin()
         return written.array
+
+    def _forget(self, index: int) -> None:
+        """What was written before into an output does not count. The C side does not know that."""
+        self._private.pop(index, None)
+        if self._written.pop(index, None) is not None:
+            self._is_new = True
 
     def set_output(self, index: int, value: Any) -> None:
         """Copies an array into an output."""
         if self._run is None or not 0 <= index < len(self._outputs):
             raise self._refusal(index)
+        self._forget(index)
         self._outputs[index].put(value)
         self._unwritten &= ~(1 << index)
-        self._private.pop(index, None)
+
+    def _settle(self, run: CData, inputs: _Inputs, info: NodeInfo, end: int) -> int:
+        """As `_settle`, of the outputs too."""
+        self._is_new = False
+        self._private.clear()
+        ended = [loan for tensor in self._tensors for loan in tensor._close()]
+        self._tensors.clear()
+        loans = [written.loan for written in self._written.values()]
+        end = _settle(run, inputs, info, self._trust, end, loans, ended)
+        if end != _WATCHED:
+            self._written.clear()
+            return end
+        copied = [written.c for written in self._written.values() if written.is_copied]
+        self._copied = ffi.new("BridgeOutput*[]", copied)
+        run.copied_outputs, run.num_copied_outputs = self._copied, len(copied)
+        return end
 
     def _refusal(self, index: int) -> Exception:
         if self._run is None:
@@ -587,87 +611,67 @@ class KernelContext:
         return IndexError(f"output {index} of a node with {len(self._outputs)} outputs")
 
     def _finish(self) -> None:
-        """What is left to do after compute() has done well."""
+        """What is left to do after compute() has done well, where the C side does not do it."""
+        for index, written in self._written.items():
+            if not self._unwritten & written.bit and not written.copy():
+                raise self._outputs[index].failure()
         for index, array in self._private.items():
             self._outputs[index].put(array)
         if self._unwritten:
             index = self._unwritten.bit_length() - 1
             raise RuntimeError(f"{self._outputs[index].label} was not written")
 
-    def _close_tensors(self) -> None:
-        for tensor in self._tensors:
-            tensor._close()
-        self._tensors.clear()
 
-    def _kept_outputs(self) -> list[tuple[int, _Written]]:
-        """The outputs that somebody still has. They are not used again, nor those with weak references."""
-        kept: list[tuple[int, _Written]] = []
-        for index, written in [*self._views.items()]:
-            if written.views.kept():
-                kept.append((index, written))
-            elif not written.views.remembered():
-                continue
-            del self._views[index]
-            written.output.written = None
-        return kept
-
-
-def context_node(function: Callable[[KernelContext], Any], info: NodeInfo, watching: bool = True) -> Node:
+def context_node(
+    function: Callable[[KernelContext], Any], info: NodeInfo, trust: Trust | None = None
+) -> Node:
     """A node that calls `function(context)`."""
-    context = KernelContext(info)
-    wanted, private, tensors = context._wanted, context._private, context._tensors
+    trust = trust or Trust()
+    context = KernelContext(info, trust)
+    wanted = context._wanted
     run: CData = ffi.NULL
-    views: Any = None  # of the inputs of this run, and from BRIDGE_WATCHED on those of the next
+    inputs: Any = None  # of this run, and from BRIDGE_WATCHED on those of the next
 
     def again() -> int:
-        context._run, context.inputs, context._unwritten = run, views.outer, wanted
-        ok = _WATCHED
+        context._run, context.inputs, context._unwritten = run, inputs.arrays, wanted
+        end = _WATCHED
         try:
             if (returned := function(context)) is not None:
                 raise TypeError(
                     f"compute() must return None and write its outputs, not return {type(returned)}"
                 )
-            if context._unwritten or private:
+            if context._is_new or context._unwritten:
                 context._finish()
+                end = _DONE
         except BaseException as error:
-            ok = fail(error)
-            context._is_new = True
+            end = fail(error)
         context._run, context.inputs = None, ()
-        if private:
-            private.clear()
-        if tensors:
-            context._close_tensors()
-        if context._is_new:
-            return end(_DONE if ok else _FAILED, watching)
-        return ok
-
-    def end(ok: int, watch: bool) -> int:
-        nonlocal views
-        context._is_new = False
-        for index, written in context._kept_outputs():
-            ok = _revoke(run, written.views, info, ok, index)
-        ok = _end(run, views, info, ok, watch, [written.views for written in context._views.values()])
-        if ok != _WATCHED:
-            views = None
-        return ok
+        return end
 
     def fail(error: BaseException) -> int:
         return _failed(run, error, info)
 
+    def settle(end: int) -> int:
+        nonlocal inputs
+        end = context._settle(run, inputs, info, end)
+        if end != _WATCHED:
+            inputs = None
+        return end
+
     def compute(what: int, now: CData) -> int:
-        nonlocal run, views
+        nonlocal run, inputs
         if what == _ALONE:  # nothing can be shared with the other thread
-            return context_node(function, info, watching=False).compute(_RUN, now)
+            return context_node(function, info, trust).compute(_RUN, now)
         if what == _LOOK:
-            return end(_DONE, watch=False)
+            return settle(_end_so_far(now))
         run = _bound(run, now, context._outputs)
-        views = None
+        inputs = None
         try:
-            views = _read_inputs(now, info)
-            views.start()
+            inputs = _read_inputs(now, info, trust)
+            inputs.begin()
         except BaseException as error:
             return fail(error)
         context._is_new = True
-        return again()
+        return settle(again() and _WATCHED)
 
     return Node(compute, again, fail)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ort_abi._lib import CData
 from ort_abi.ep import _objects
 from ort_abi.ep._callbacks import callback
-from ort_abi.ep._device import DeviceTensor, SyncStream, plain_call, tensor_of
+from ort_abi.ep._device import DeviceTensor, SyncStream, lent_tensors, plain_call, tensor_of
 from ort_abi.ep._memcpy import session_transfer
 from ort_abi.ep._provider import ExecutionProvider
 
@@ -20,8 +20,10 @@ def bridge_py_concat(
     call: CData, number: int, handle: int, values: CData, count: int, output: int, size: int
 ) -> None:
     ep: ExecutionProvider = _objects.get(number, "provider")
-    sources, targets = [], []
-    try:
+    sources: list[DeviceTensor] = []
+    targets: list[DeviceTensor] = []
+    stream = _stream_of(ep, handle)
+    with lent_tensors(sources, targets, streams=[stream]):
         for index in range(count):
             source = tensor_of(call.host, values[index], writeable=False)
             if source.nbytes:
@@ -29,11 +31,7 @@ def bridge_py_concat(
                 targets.append(_part(source, output, size))
                 output, size = output + source.nbytes, size - source.nbytes
         if sources:
-            streams = [_stream_of(ep, handle)] * len(sources)
-            plain_call(session_transfer(ep).copy_tensors, sources, targets, streams)
-    finally:
-        for tensor in (*sources, *targets):
-            tensor._close()
+            plain_call(session_transfer(ep).copy_tensors, sources, targets, [stream] * len(sources))
 
 
 def _part(source: DeviceTensor, address: int, room: int) -> DeviceTensor:
@@ -60,8 +58,6 @@ def bridge_py_transpose(
     order: Sequence[int] = tuple(permutation[index] for index in range(count))
     from_ = tensor_of(call.host, source, writeable=False)
     to = tensor_of(call.host, target, writeable=True)
-    try:
-        plain_call(ep.transpose, order, from_, to, _objects.get(stream, "stream") if stream else None)
-    finally:
-        from_._close()
-        to._close()
+    on = _objects.get(stream, "stream") if stream else None
+    with lent_tensors([from_, to], streams=[on]):
+        plain_call(ep.transpose, order, from_, to, on)

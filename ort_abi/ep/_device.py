@@ -7,9 +7,10 @@ the host hands them around and never touches what is behind them.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from ort_abi import dtypes
 from ort_abi._lib import CData, check, ffi, text
 from ort_abi._tensor import address_of, array_at, type_and_shape
 from ort_abi.ep import _dlpack
+from ort_abi.ep._lend import CAN_LEND, HandedOut, Lent, array_loan, kept, kept_after_all, refusal
 
 __all__ = [
     "Allocator",
@@ -30,6 +32,7 @@ __all__ = [
     "SyncNotification",
     "SyncStream",
     "device_tensor",
+    "lent_tensors",
     "memory_device",
     "memory_name",
     "plain_call",
@@ -235,7 +238,7 @@ class DeviceTensor:
     `__cuda_array_interface__`, for `cupy.asarray(tensor)`. Views do not know when the call ends: drop them.
     """
 
-    __slots__ = ("_device", "_element_type", "_pointer", "_shape", "_writeable")
+    __slots__ = ("_device", "_element_type", "_lent", "_pointer", "_shape", "_writeable")
 
     def __init__(
         self, address: int, element_type: int, shape: tuple[int, ...], device: MemoryDevice, writeable: bool
@@ -245,6 +248,7 @@ class DeviceTensor:
         self._shape = shape
         self._device = device
         self._writeable = writeable
+        self._lent: list[Lent] = []
 
     @property
     def ptr(self) -> int:
@@ -279,22 +283,26 @@ class DeviceTensor:
         return self._device
 
     def numpy(self) -> NDArray[Any]:
-        """An array over memory that the CPU can use, as long as the tensor is valid: keep copies. Raises
-        TypeError for other memory, RuntimeError after the call."""
-        if not self._device.is_host:
-            raise TypeError(f"memory on {self._device} cannot be an array of NumPy")
-        array = array_at(self.ptr, self._element_type, self._shape)
-        if not self._writeable:
-            array.setflags(write=False)
-        return array
+        """An array over memory that the CPU can use. Good as long as the tensor, and for work on the call's
+        stream: keep copies. Raises TypeError for other memory, RuntimeError after the call."""
+        return self._array(self._element_type, self._shape)
 
     def bytes(self) -> NDArray[np.uint8]:
         """The same as bytes (uint8, one dimension), whatever the dtype."""
+        return self._array(dtypes.to_onnx(np.uint8), (self.nbytes,))
+
+    def _array(self, element_type: int, shape: tuple[int, ...]) -> NDArray[Any]:
         if not self._device.is_host:
             raise TypeError(f"memory on {self._device} cannot be an array of NumPy")
-        array = array_at(self.ptr, dtypes.to_onnx(np.uint8), (self.nbytes,))
-        if not self._writeable:
-            array.setflags(write=False)
+        address, size, name = self.ptr, self.nbytes, repr(self)
+        if dtypes.is_packed(element_type):
+            return array_at(address, element_type, shape)
+        dtype = dtypes.from_onnx(element_type)
+        loan = array_loan(dtype, shape, size, address if size else 0, writeable=self._writeable, name=name)
+        if CAN_LEND:
+            loan.begin()
+            self._lent.append(loan)
+        array: NDArray[Any] = loan.item
         return array
 
     @property
@@ -327,19 +335,39 @@ class DeviceTensor:
         if copy or (dl_device is not None and tuple(dl_device) != device):
             raise BufferError(f"memory on {self._device} is handed out as it is, without a copy")
         how = {"stream": stream, "max_version": max_version, "read_only": not self._writeable}
-        return _dlpack.capsule(self.ptr, self._element_type, self._shape, device, **how)
+        pointer, owner = self.ptr, None
+        if self._device.is_host:  # on a device work may go on in order with the stream's
+            handed = HandedOut(repr(self))
+            owner = handed.token()
+            self._lent.append(handed)
+        return _dlpack.capsule(pointer, self._element_type, self._shape, device, **how, owner=owner)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's device type and number: CPU 1, CUDA 2 (pinned 3), ROCm 10 (pinned 11), others 12."""
         device = self._device
         return _dlpack.device_of(device.type, device.vendor_id, device.device_id, device.host_accessible)
 
-    def _close(self) -> None:
+    def _close(self) -> list[Lent]:
+        """Ends it: what authors have of its memory."""
         self._pointer = None
+        lent, self._lent = self._lent, []
+        return lent
 
     def __repr__(self) -> str:
         where = "closed" if self._pointer is None else f"{self._pointer:#x}"
         return f"DeviceTensor({where}, {self.dtype}, {self._shape}, {self._device})"
+
+
+@contextlib.contextmanager
+def lent_tensors(*groups: list[DeviceTensor], streams: Sequence[SyncStream | None] = ()) -> Iterator[None]:
+    """Ends the tensors that are in the lists then. Raises RuntimeError if something of their memory is kept,
+    unless there is a stream: its work may go on."""
+    try:
+        yield
+    finally:
+        lent = [loan for group in groups for tensor in group for loan in tensor._close()]
+    if all(stream is None for stream in streams) and kept(lent) and (found := kept_after_all(lent)):
+        raise refusal(found)
 
 
 def plain_call(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -14,6 +14,7 @@ from ort_abi.ep._device import (
     MemoryDevice,
     SyncNotification,
     SyncStream,
+    lent_tensors,
     memory_device,
     memory_name,
     plain_call,
@@ -134,7 +135,7 @@ def bridge_py_copy_tensors(
     from_: list[DeviceTensor] = []
     to: list[DeviceTensor] = []
     on: list[SyncStream | None] = []
-    try:
+    with lent_tensors(from_, to, streams=on):
         for i in range(count):
             source = tensor_of(host, sources[i], writeable=False)
             if not source.nbytes:  # stock hosts pass those on
@@ -144,9 +145,6 @@ def bridge_py_copy_tensors(
             on.append(_stream(0 if streams == ffi.NULL else lib.bridge_stream_id(call, streams[i])))
         if from_:
             plain_call(transfer.copy_tensors, from_, to, on)
-    finally:
-        for tensor in (*from_, *to):
-            tensor._close()
 
 
 # ---- streams ----

@@ -12,7 +12,7 @@ from typing import Any
 from ort_abi import dtypes
 from ort_abi._lib import CData, ffi, lib
 from ort_abi.ep._compute import Node, NodeInfo, run_stream
-from ort_abi.ep._device import DataTransfer, DeviceTensor, plain_call, tensor_of
+from ort_abi.ep._device import DataTransfer, DeviceTensor, lent_tensors, plain_call, tensor_of
 from ort_abi.ep._errors import failed_call, forget_frames, record
 from ort_abi.ep._provider import ExecutionProvider, Kernel, KernelSpec
 
@@ -45,14 +45,12 @@ def memcpy_node(ep: ExecutionProvider, info: NodeInfo) -> Node:
     def compute(what: int, run: CData) -> int:
         tensors: list[DeviceTensor] = []
         try:
-            _copy(transfer, run, tensors)
+            with lent_tensors(tensors, streams=[run_stream(run)]):
+                _copy(transfer, run, tensors)
         except BaseException as error:
             result = record(ffi.addressof(run, "call"), error)
             forget_frames(error)
             return result
-        finally:
-            for tensor in tensors:
-                tensor._close()
         return _DONE
 
     return Node(compute, _never, _never)

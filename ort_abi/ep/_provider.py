@@ -103,16 +103,16 @@ class Kernel:
         """Called once for each constant input. True: the kernel keeps what it needs of `tensor` in a form of
         its own, and `ctx.inputs[index]` will be None. The default keeps nothing.
 
-        `tensor` is read-only and valid during the call, a `DeviceTensor` in memory that NumPy cannot reach.
-        With `shared`, `shared.store` gives the packed arrays
-        to the host, which has kernels with equal ones use the same memory: `set_shared` brings them.
+        `tensor` is the kernel's own array; in memory that NumPy cannot reach it is a `DeviceTensor`, valid
+        during the call. With `shared`, `shared.store` copies the packed arrays to the host, which has kernels
+        with equal ones use the same memory: `set_shared` brings them.
         (`OrtKernelImpl::PrePackWeight`, API 24; of the first 64 inputs.)
         """
         return False
 
     def set_shared(self, index: int, arrays: tuple[NDArray[Any], ...]) -> None:
         """Called after `prepack` stored arrays: read-only arrays of the same shapes, dtypes and elements, in
-        memory that other kernels may use too; valid until the kernel is released
+        memory that other kernels may use too; good until the kernel is released, copy what you keep longer
         (`OrtKernelImpl::SetSharedPrePackedWeight`, API 24)."""
         raise NotImplementedError(
             f"{type(self).__qualname__}.prepack stores weights, but set_shared is not defined"
@@ -297,7 +297,8 @@ class ExecutionProvider(OptionalSlots):
         `graph.argument_names` and returns an array, or a tuple for several `graph.outputs`; or a `Kernel`, to
         write outputs in place; or a `Compiled` of one of these and what compiled models keep of it.
 
-        Inputs are read-only and valid during the call. Called once for each claim (`OrtEp::Compile`, API 23).
+        Inputs are read-only and good during the call: copy what you keep. Called once for each claim
+        (`OrtEp::Compile`, API 23).
         """
         raise NotImplementedError(
             f"{type(self).__qualname__} claims nodes to fuse but does not define compile(graph)"

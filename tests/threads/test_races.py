@@ -28,7 +28,7 @@ def test_no_data_race(programs: Path, tmp_path: Path, model: str) -> None:
 
 
 def test_forked_children_work(native_dir: Path, tmp_path: Path) -> None:
-    """Whatever other threads were at when the process forked. Without sanitizers: those of gcc 12 hang there."""
+    """Whatever other threads were at when the process forked. Without sanitizers: gcc 12's hang there."""
     build_program(ROOT / "tests" / "threads" / "forks.c", native_dir, tmp_path / "forks", sanitize="")
     build_plugin(ROOT / "samples" / "c_plugin" / "c_plugin.c", tmp_path / "libc_plugin.so", sanitize="")
     model = save_model(tmp_path / "model.onnx", MODELS["plugin"]())
