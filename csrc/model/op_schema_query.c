@@ -45,8 +45,8 @@ static OrtOpSchema* schema_new(const OpSchema* schema) {
   return made;
 }
 
-/* gives (caller releases with ReleaseOpSchema). *out_schema is NULL, and that is no error, where ONNX has no
- * such operator up to that version. The operators are ONNX's own: not those of custom op domains. */
+/* gives (caller releases with ReleaseOpSchema). *out_schema is NULL, and that is no error, where neither
+ * ONNX nor stock ORT has such an operator up to that version. Those of custom op domains are not found. */
 OrtStatus* ORT_API_CALL api_GetOpSchema(const char* name, int max_inclusive_version, const char* domain,
                                         OrtOpSchema** out_schema) {
   REQUIRE_ARG(name);

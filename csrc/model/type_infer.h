@@ -24,10 +24,9 @@ OrtTypeInfo* infer_of_text(TypeInfer* infer, const char* text);
 /* The type of an input; NULL if the input is missing or of an unknown type. */
 const OrtTypeInfo* infer_input(const OrtNode* node, size_t index);
 
-/* An output's type where the schema alone cannot tell it. *found says whether there is a rule for the
- * operator. */
-OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
-/* The same for custom operators. */
+/* An output's type where the schema alone cannot tell it. */
+OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output);
+/* The type of a custom operator's output. *found says whether the node is one. */
 OrtTypeInfo* infer_by_custom_op(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
 /* Lets a custom operator set the types and shapes of its outputs, if it can. A failure is a warning, as
  * shapes may be unknown; stock ORT is silent. */
