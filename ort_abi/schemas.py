@@ -63,8 +63,8 @@ class OpSchema:
 def get(op_type: str, max_version: int, domain: str = "") -> OpSchema:
     """The newest version of an operator in opset `max_version` of `domain` ("" and "ai.onnx" are ONNX's own).
 
-    Raises KeyError where neither the `onnx` package that this host was built with nor onnxruntime has one: for
-    an unknown operator, for one that is newer, and for operators of custom domains.
+    Raises KeyError where neither the `onnx` package that this host was built with nor onnxruntime has one:
+    for an unknown operator, for one that is newer, and for operators of custom domains.
     """
     out = ffi.new("OrtOpSchema**")
     name, in_domain = encode(op_type, "the operator"), encode(domain, "the domain")
