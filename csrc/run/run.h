@@ -213,6 +213,10 @@ OrtStatus* layout_check(const OrtEpGraphSupportInfo* info);
  * room for all nodes of the graph. */
 OrtStatus* graph_order(const OrtGraph* graph, OrtNode** order, size_t* order_count, Unit** cycle);
 
+/* True if a node outside lies between nodes of the claim, which has them and lists them in the graph's
+ * order: they cannot be fused, whatever else is claimed. */
+OrtStatus* claim_is_split(const Unit* claim, bool* split);
+
 /* ---- compile.c: from claims to something that runs ---- */
 
 /* Compiles the claimed groups, creates states and kernels. Errors name EP, node and op. */
