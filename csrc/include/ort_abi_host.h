@@ -61,6 +61,20 @@ ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session);
 ORT_ABI_EXPORT OrtStatus* ortabi_session_step(const OrtSession* session, size_t index, OrtAbiPlanStep* step);
 ORT_ABI_EXPORT void ortabi_session_set_timing(OrtSession* session, bool on);
 
+/* A node that an EP was asked about and did not take, and that an EP behind it runs. Recorded when the config entry
+ * "session.ort_abi_record_not_taken" is "1". borrows: valid as long as the session. */
+typedef struct OrtAbiNotTaken {
+  const char* ep_name;
+  const char* node_name;
+  const char* op_type;
+  const char* domain;
+  int since_version;
+  const char* place;  /* "" or, of a node in a subgraph, "in then_branch of If 'cond'" */
+  const char* reason; /* what the EP has instead: "has kernels for Mul of versions 7 to 12, the model has 14" */
+} OrtAbiNotTaken;
+ORT_ABI_EXPORT size_t ortabi_session_not_taken_count(const OrtSession* session);
+ORT_ABI_EXPORT OrtStatus* ortabi_session_not_taken(const OrtSession* session, size_t index, OrtAbiNotTaken* out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -139,9 +139,9 @@ static OrtStatus* find_kernel(Unit* unit) {
   TRY_DONE(kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why, &unit->kernel_entry));
   if (unit->kernel_entry == NULL) {
     describe_node(&text, unit->node);
-    status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it%s",
+    status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it: it %s",
                         unit->ep->name, text.failed ? "?" : text.text,
-                        why.failed || why.text == NULL ? "" : why.text);
+                        why.failed || why.text == NULL ? "?" : why.text);
   }
 done:
   strbuf_release(&text);

@@ -6,11 +6,6 @@
 #include "api_slots.h"
 #include "run/budget.h"
 
-void describe_node(StrBuf* text, const OrtNode* node) {
-  strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
-                node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
-}
-
 /* ---- What an EP calls while it is asked ---- */
 
 /* copies `nodes`. */
@@ -297,56 +292,6 @@ static void drop_void_units(OrtSession* session) {
   session->unit_count = kept;
 }
 
-/* ---- Nodes that nobody wants ---- */
-
-/* An EPContext node is a model that another EP compiled: say which one. */
-static void describe_source(StrBuf* text, const OrtNode* node) {
-  if (strcmp(node->op_type, "EPContext") != 0) return;
-  const OrtOpAttr* source = node_find_attribute(node, "source");
-  if (source != NULL && source->type == ORT_OP_ATTR_STRING)
-    strbuf_append(text, " compiled by EP '%s', which the session needs", source->s);
-}
-
-static size_t list_unclaimed(const OrtSession* session, const OrtGraph* graph, StrBuf* text) {
-  size_t count = 0;
-  for (size_t i = 0; i < graph->node_count; i++) {
-    const OrtNode* node = graph->nodes[i];
-    if (node_unit(node) == NULL) {
-      strbuf_append(text, "\n  ");
-      describe_node(text, node);
-      describe_source(text, node);
-      describe_custom_op(text, session, node);
-      count++;
-    }
-    for (size_t k = 0; k < node->subgraph_count && node_unit(node) != NULL && !is_fused(node); k++)
-      count += list_unclaimed(session, node->subgraphs[k], text);
-  }
-  return count;
-}
-
-static OrtStatus* refuse_unclaimed(const OrtSession* session) {
-  OrtStatus* status = NULL;
-  StrBuf nodes = {0}, eps = {0};
-  size_t count = list_unclaimed(session, session->model->graph, &nodes);
-  for (size_t i = 0; i < session->ep_count; i++)
-    strbuf_append(&eps, "%s'%s'", i == 0 ? "" : ", ", session->eps[i].name);
-  if (count != 0 && (nodes.failed || eps.failed)) {
-    status = status_no_memory();
-  } else if (count != 0) {
-    bool no_fallback =
-        session_options_config(session->options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
-    status =
-        status_new(no_fallback ? ORT_FAIL : ORT_NOT_IMPLEMENTED,
-                   "no execution provider takes %zu node%s of the model%s. Asked: %s. Nobody's:%s", count,
-                   count == 1 ? "" : "s",
-                   no_fallback ? " (session.disable_cpu_ep_fallback is 1: the CPU EP was not asked)" : "",
-                   session->ep_count != 0 ? eps.text : "nobody", nodes.text);
-  }
-  strbuf_release(&nodes);
-  strbuf_release(&eps);
-  return status;
-}
-
 OrtStatus* partition_model(OrtSession* session) {
   for (size_t i = 0; i < session->ep_count; i++) {
     EpBudget budget = {.is_limited = false};
@@ -356,6 +301,7 @@ OrtStatus* partition_model(OrtSession* session) {
     TRY(status);
   }
   TRY(refuse_unclaimed(session));
+  TRY(note_not_taken(session));
   drop_void_units(session);
   return NULL;
 }

@@ -188,7 +188,8 @@ static void test_an_old_ep_is_not_asked_for_what_it_has_not(void) {
   CHECK_OK(create_session("chain", 1, NO_FALLBACK, &session));
   check_run(session, chain_result);
   api()->ReleaseSession(session);
-  check_creation_fails(FAULT_OLD_EP, mixed, ORT_NOT_IMPLEMENTED, "the EP has no kernel registry");
+  check_creation_fails(FAULT_OLD_EP, mixed, ORT_NOT_IMPLEMENTED,
+                       "no kernel for it: it has no kernel registry");
 }
 
 static void check_run_fails(RunFault fault, const char* claims, OrtErrorCode code, const char* part) {
