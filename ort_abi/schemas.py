@@ -7,11 +7,12 @@ stand for, which inputs and outputs have them. Read through `OrtEpApi::GetOpSche
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 
-from ort_abi._lib import NULL, CData, check, encode, ep_api, ffi, text
+from ort_abi._lib import NULL, CData, check, encode, ep_api, ffi, lib, text
 
-__all__ = ["Formal", "OpSchema", "TypeConstraint", "get"]
+__all__ = ["Formal", "OpSchema", "TypeConstraint", "get", "operators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,19 @@ class OpSchema:
                 return constraint
         names = ", ".join(constraint.name for constraint in self.type_constraints) or "none"
         raise KeyError(f"{self.op_type} of version {self.since_version} has no {name!r}; it has {names}")
+
+
+@functools.cache
+def operators() -> dict[str, frozenset[str]]:
+    """The names of all operators that have a schema, by domain ("" is ONNX's own)."""
+    found: dict[str, set[str]] = {}
+    domain = ffi.new("const char**")
+    for index in itertools.count():
+        name = lib.ortabi_op_schema_name(index, domain)
+        if name == NULL:
+            break
+        found.setdefault(text(domain[0]), set()).add(text(name))
+    return {domain: frozenset(names) for domain, names in found.items()}
 
 
 @functools.cache

@@ -33,6 +33,12 @@ ORT_ABI_EXPORT OrtStatus* ortabi_load_model(const char* path, const void* data, 
 /* borrows: the graph lives as long as the model. */
 ORT_ABI_EXPORT const OrtGraph* ortabi_model_graph(const OrtModel* model);
 
+/* ---- Operators ---- */
+
+/* The operators that OrtEpApi::GetOpSchema finds: the name of number `index` and its domain ("": ai.onnx), once for
+ * each version; NULL past the last one. borrows: constant. */
+ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** domain);
+
 /* ---- Sessions ---- */
 
 /* The session's EPs in the order in which they were offered the nodes; NULL past the last one. borrows: valid as

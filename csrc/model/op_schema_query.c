@@ -2,6 +2,7 @@
 #include "api_slots.h"
 #include "base/base.h"
 #include "model/op_schema.h"
+#include "ort_abi_host.h"
 
 struct OrtOpSchemaTypeConstraint {
   const OpSchemaConstraint* constraint;
@@ -199,4 +200,12 @@ OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetOutputIndices(
   *out_indices = type_constraint->outputs;
   *count = type_constraint->output_count;
   return NULL;
+}
+
+/* ---- Ours ---- */
+
+ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** domain) {
+  if (domain == NULL || index >= op_schema_count) return NULL;
+  *domain = op_schemas[index].domain;
+  return op_schemas[index].name;
 }

@@ -147,8 +147,8 @@ def _names_when_asked(host: ModuleType, cls: type[ChannelsLast], again: bool) ->
 @pytest.mark.parametrize("cls", [ChannelsLast, FuseChannelsLast])
 @pytest.mark.parametrize("again", [True, False])
 def test_the_second_time_a_provider_sees_what_it_has_claimed(cls: type[ChannelsLast], again: bool) -> None:
-    """The nodes that are there for the first time, Transposes and Gathers, are nobody's. Stock moves the Shape
-    too, which takes a Gather."""
+    """The nodes that are there for the first time, Transposes and Gathers, are nobody's. Stock moves the
+    Shape too, which takes a Gather."""
     ours, stock = (_names_when_asked(HOSTS[host], cls, again)[-2:] for host in ("ours", "stock"))
     assert set(ours[0]) == set(stock[0]) == {(op, "") for op in ("Conv", "Relu", "Shape", "Neg")}
     assert set(ours[1]) == set(stock[1]) - {("Gather", "")}

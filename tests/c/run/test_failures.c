@@ -228,8 +228,8 @@ static void test_a_claimed_node_needs_a_kernel_of_its_type(void) {
   control->claims[0] = "single add";
   CHECK_FAILS(
       create_session("integers", 1, NO_FALLBACK, &session), ORT_NOT_IMPLEMENTED,
-      "EP 'RunEp' claimed node 'add' (Add, ai.onnx, version 14), but it has no kernel for it; one does not "
-      "take int32 for 'T'");
+      "EP 'RunEp' claimed node 'add' (Add, ai.onnx, version 14), but it has no kernel for it: it has kernels "
+      "for Add that take tensor(float) for 'T', the model has tensor(int32)");
   control->claims[0] = "single first;single middle;single last";
   control->fault = FAULT_UNKNOWN_CONSTRAINT;
   CHECK_FAILS(
