@@ -11,6 +11,13 @@ void describe_node(StrBuf* text, const OrtNode* node) {
                 node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
 }
 
+static const char* first_output(const OrtNode* node) {
+  for (size_t i = 0; i < node->output_count; i++) {
+    if (node->outputs[i] != NULL) return node->outputs[i]->name;
+  }
+  return "";
+}
+
 /* "in then_branch of If 'cond' in body of Loop 'loop'"; nothing for a node of the main graph. */
 static void describe_place(StrBuf* text, const OrtGraph* graph) {
   for (; graph->parent_node != NULL; graph = graph->parent_node->graph) {
@@ -19,8 +26,12 @@ static void describe_place(StrBuf* text, const OrtGraph* graph) {
     for (size_t i = 0; i < parent->attribute_count; i++) {
       if (parent->attributes[i].graph == graph) attribute = parent->attributes[i].name;
     }
-    strbuf_append(text, "%sin %s of %s '%s'", text->text != NULL ? " " : "", attribute, parent->op_type,
-                  parent->name);
+    const char* space = text->text != NULL ? " " : "";
+    if (parent->name[0] != '\0')
+      strbuf_append(text, "%sin %s of %s '%s'", space, attribute, parent->op_type, parent->name);
+    else
+      strbuf_append(text, "%sin %s of the %s that makes '%s'", space, attribute, parent->op_type,
+                    first_output(parent));
   }
 }
 

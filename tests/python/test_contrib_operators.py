@@ -3,6 +3,7 @@ their default attributes, as in stock."""
 
 from __future__ import annotations
 
+import gc
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 from contrib_models import SCHEMAS, Listener, Seen, every_model, listen, one_node
-from ep_support import model, registered, run_once
+from ep_support import model, open_session, registered, run_once
 from onnx import TensorProto, helper
 
 import ort_abi
@@ -132,3 +133,63 @@ def test_nodes_are_held_against_their_schemas() -> None:
     assert "'gelu'" in unknown and "no attribute 'beta'" in unknown
     many = _refused([helper.make_node("QuickGelu", ["x", "x"], ["y"], **gelu)])
     assert "'gelu'" in many and "2 inputs" in many
+
+
+# ---- channels last ----
+
+U8, SCALE, ZERO = TensorProto.UINT8, np.float32(0.5), np.uint8(1)
+MS = {"domain": "com.microsoft"}
+POOL = {**MS, "kernel_shape": [2, 2]}
+QUANTIZED = ["s", "z", "s", "z"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "nodes"),
+    [
+        (
+            TensorProto.FLOAT,
+            [helper.make_node("FusedConv", ["x", "w"], ["y"], activation="Relu", domain="com.microsoft")],
+        ),
+        (U8, [helper.make_node("QLinearAveragePool", ["x", *QUANTIZED], ["y"], **POOL)]),
+        (
+            U8,
+            [
+                helper.make_node("QLinearAveragePool", ["x", *QUANTIZED], ["a"], **POOL),
+                helper.make_node("QLinearSigmoid", ["a", *QUANTIZED], ["b"], **MS),
+                helper.make_node(
+                    "QLinearGlobalAveragePool", ["b", *QUANTIZED], ["y"], domain="com.microsoft"
+                ),
+            ],
+        ),
+    ],
+    ids=["FusedConv", "QLinearAveragePool", "chain"],
+)
+def test_nodes_are_converted_to_channels_last_as_in_stock(kind: int, nodes: list[onnx.NodeProto]) -> None:
+    """The same operators, versions and attributes, with types."""
+    seen = []
+
+    class Look(ep.ExecutionProvider):
+        name = "ContribLayoutExecutionProvider"
+        preferred_data_layout = "NHWC"
+
+        def get_capability(self, graph: Any) -> Any:
+            asked[:] = [
+                (n.domain, n.op_type, n.since_version, n.attributes, [each.dtype for each in n.outputs])
+                for n in graph.nodes
+            ]
+            return [[node] for node in graph.nodes]
+
+        def compile(self, graph: Any) -> Any:
+            return lambda *arrays: None
+
+    constants = {"w": np.ones((3, 2, 2, 2), np.float32), "s": np.asarray(SCALE), "z": np.asarray(ZERO)}
+    made = model(nodes, {"x": (kind, [1, 2, 5, 4])}, {"y": (kind, None)}, constants, 18, {"com.microsoft": 1})
+    for host in (onnxruntime, ort_abi):
+        asked: list[Any] = []
+        with registered(host, Look):
+            session = open_session(host, Look, made, fallback=True, optimize=False)
+            del session
+            gc.collect()
+        seen.append(asked)
+    assert [each[0] for each in seen[0]].count("com.ms.internal.nhwc") == (2 if len(nodes) > 1 else 1)
+    assert seen[0] == seen[1]

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 
 import ort_abi
 from ort_abi import ep, errors
+from ort_abi._lib import lib
 
 NO_FALLBACK = {"session.disable_cpu_ep_fallback": "1"}
 FLOAT = (TensorProto.FLOAT, [2])
@@ -162,6 +163,12 @@ def test_the_place_of_a_node_deep_inside() -> None:
     ]
 
 
+def test_the_place_in_a_node_without_a_name() -> None:
+    with pytest.raises(errors.NotImplemented) as raised:
+        ort_abi.InferenceSession(model(choice(foo(), name="")))
+    assert lines_of(str(raised.value))[0].endswith(" in then_branch of the If that makes 'y'")
+
+
 def test_without_the_fallback_all_are_listed(narrow: type[ep.ExecutionProvider]) -> None:
     """Nobody has the If either, whatever is inside."""
     text = refusal(narrow, model(choice(helper.make_node("Erf", ["x"], ["t"], "erf"))))
@@ -219,3 +226,26 @@ def test_a_session_records_why(narrow: type[ep.ExecutionProvider]) -> None:
         ("inner", "Mul", 14, "in then_branch of If 'cond'", of_mul),
     ]
     assert open_session(ort_abi, narrow, _left(), fallback=True).get_not_taken() == []
+
+
+def test_any_allocation_may_fail(narrow: type[ep.ExecutionProvider]) -> None:
+    """While the reasons are put together: an error of the session, which is the usual one once there is
+    memory."""
+    devices = [device for device in ort_abi.get_ep_devices() if device.ep_name == narrow.name]
+    wanted = refusal(narrow, model(choice(foo())), fallback=True)
+    found: list[str] = []
+    for before_failure in range(3000):
+        options = ort_abi.SessionOptions()
+        options.add_provider_for_devices(devices, {})
+        made = lib.ortabi_allocation_count()
+        lib.ortabi_fail_allocation(before_failure)
+        try:
+            with pytest.raises(errors.OrtError) as raised:
+                ort_abi.InferenceSession(model(choice(foo())), options)
+        finally:
+            lib.ortabi_fail_allocation(-1)
+        found.append(str(raised.value))
+        if lib.ortabi_allocation_count() - made < before_failure:
+            break
+    assert found[-1] == wanted
+    assert len(found) > 50 and found.count(wanted) < 10
