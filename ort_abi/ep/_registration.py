@@ -41,11 +41,11 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
     """
     if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
         raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
+    warn_of_misspelt_names(cls)
     for attribute in ("name", "vendor", "version"):
         text = getattr(cls, attribute)
         if not isinstance(text, str) or not text or "\0" in text:
             raise ValueError(f"{cls.__qualname__}.{attribute} must be a text that is not empty, not {text!r}")
-    warn_of_misspelt_names(cls)
     name = registration_name or cls.name
     with _lock:
         _classes[name] = cls
