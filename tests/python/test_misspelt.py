@@ -57,6 +57,7 @@ def test_operators_that_exist(host: ModuleType) -> None:
 
         @ep.kernel("Mul", since_version=14)
         @ep.kernel("Mull", since_version=1, domain="my.domain")
+        @ep.kernel("MemcpyToHost", since_version=1)
         @ep.kernel("MyGelu", since_version=1, domain="com.microsoft")
         @ep.kernel("QuickGelu", since_version=1, domain="com.microsoft")
         @ep.kernel("Conv", since_version=11, domain="com.ms.internal.nhwc")
@@ -121,6 +122,8 @@ def test_helpers_of_the_authors_own_are_fine(host: ModuleType) -> None:
             return lambda x: x
 
         def claims(self) -> None: ...
+
+        def devices_of(self) -> None: ...
 
         def _get_capabilty(self) -> None: ...
 
