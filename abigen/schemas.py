@@ -1,4 +1,5 @@
-"""The table of ONNX operator schemas (`op_schemas.c`), read from the `onnx` package at build time."""
+"""The table of operator schemas (`op_schemas.c`): ONNX's, read from the `onnx` package at build time, and
+those of onnxruntime."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import math
 
 import onnx
 from onnx import defs
+
+from abigen.contrib import contrib_schemas
 
 _OPTIONS = {
     defs.OpSchema.FormalParameterOption.Single: "OP_SCHEMA_SINGLE",
@@ -31,12 +34,14 @@ NHWC_VERSIONS = {
     "LpPool": (11, 18),
     "MaxPool": (1, 8, 10, 11, 12),
     "MaxUnpool": (9, 11),
+    "QLinearAveragePool": (1,),
     "QLinearConv": (10,),
     "Resize": (11, 13, 18, 19),
     "SpaceToDepth": (1, 13),
 }
 """The operators, and their versions, that stock onnxruntime registers a second time, for nodes with channels
-last. It has its own QLinearAveragePool and QLinearConvTranspose there too, which `onnx` does not know."""
+last. QLinearAveragePool is that of com.microsoft. Stock has a QLinearConvTranspose there too, which is in no
+other domain."""
 
 
 class _Arrays:
@@ -112,12 +117,13 @@ def _attribute(attribute: defs.OpSchema.Attribute, ints: _Arrays, texts: _Arrays
 
 def _schemas() -> list[tuple[str, defs.OpSchema]]:
     """The domain that each schema is listed under, and the schema, in the table's order."""
-    schemas = defs.get_all_schemas_with_history()
+    schemas = [*defs.get_all_schemas_with_history(), *contrib_schemas()]
     listed = [(schema.domain, schema) for schema in schemas]
     listed += [
         (NHWC_DOMAIN, schema)
         for schema in schemas
-        if schema.domain == "" and schema.since_version in NHWC_VERSIONS.get(schema.name, ())
+        if schema.domain == ("com.microsoft" if schema.name == "QLinearAveragePool" else "")
+        and schema.since_version in NHWC_VERSIONS.get(schema.name, ())
     ]
     return sorted(listed, key=lambda row: (row[0], row[1].name.encode(), row[1].since_version))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ort_abi import ep, errors, schemas
 from ort_abi._enums import ExecutionMode, GraphOptimizationLevel, OrtLoggingLevel
-from ort_abi.assignment import OrtEpAssignedNode, OrtEpAssignedSubgraph, PlanStep
+from ort_abi.assignment import NotTaken, OrtEpAssignedNode, OrtEpAssignedSubgraph, PlanStep
 from ort_abi.device import (
     OrtAllocatorType,
     OrtDevice,
@@ -54,6 +54,7 @@ __all__ = [
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
+    "NotTaken",
     "OrtAllocatorType",
     "OrtDevice",
     "OrtDeviceMemoryType",

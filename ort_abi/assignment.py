@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 from ort_abi._lib import CData, api, check, ffi, lib, text
 
-__all__ = ["OrtEpAssignedNode", "OrtEpAssignedSubgraph", "PlanStep", "read_assigned_subgraphs", "read_plan"]
+__all__ = [
+    "NotTaken",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "PlanStep",
+    "read_assigned_subgraphs",
+    "read_not_taken",
+    "read_plan",
+]
 
 
 class PlanStep(NamedTuple):
@@ -23,6 +31,20 @@ class PlanStep(NamedTuple):
     original_nodes: int
     runs: int
     nanoseconds: int
+
+
+class NotTaken(NamedTuple):
+    """A node that a provider was asked about and left to one behind it."""
+
+    ep_name: str
+    node_name: str
+    op_type: str
+    domain: str
+    since_version: int
+    place: str
+    """Empty or, of a node in a subgraph, such as "in then_branch of If 'cond'"."""
+    reason: str
+    """What the provider has instead: "has kernels for Mul of versions 7 to 12, the model has 14"."""
 
 
 class OrtEpAssignedNode(NamedTuple):
@@ -53,6 +75,17 @@ def read_plan(session: CData) -> list[PlanStep]:
         names = (text(step.ep_name), text(step.node_name), text(step.op_type), text(step.domain))
         steps.append(PlanStep(*names, step.original_nodes, step.runs, step.nanoseconds))
     return steps
+
+
+def read_not_taken(session: CData) -> list[NotTaken]:
+    """What an `OrtSession*` recorded (`ortabi_session_not_taken`, ours). copies."""
+    node = ffi.new("OrtAbiNotTaken*")
+    found = []
+    for index in range(lib.ortabi_session_not_taken_count(session)):
+        check(lib.ortabi_session_not_taken(session, index, node))
+        names = (text(node.ep_name), text(node.node_name), text(node.op_type), text(node.domain))
+        found.append(NotTaken(*names, node.since_version, text(node.place), text(node.reason)))
+    return found
 
 
 def read_assigned_subgraphs(session: CData) -> list[OrtEpAssignedSubgraph]:

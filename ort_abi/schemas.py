@@ -1,4 +1,4 @@
-"""The ONNX operator schemas that the host knows: every version of every operator.
+"""The operator schemas that the host knows: every version of every ONNX operator, and those of com.microsoft.
 
 What a provider needs for kernels of several versions: which type parameters there are, which types they may
 stand for, which inputs and outputs have them. Read through `OrtEpApi::GetOpSchema` (API 25) of this host.
@@ -7,11 +7,12 @@ stand for, which inputs and outputs have them. Read through `OrtEpApi::GetOpSche
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 
-from ort_abi._lib import NULL, CData, check, encode, ep_api, ffi, text
+from ort_abi._lib import NULL, CData, check, encode, ep_api, ffi, lib, text
 
-__all__ = ["Formal", "OpSchema", "TypeConstraint", "get"]
+__all__ = ["Formal", "OpSchema", "TypeConstraint", "get", "operators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,24 @@ class OpSchema:
 
 
 @functools.cache
+def operators() -> dict[str, frozenset[str]]:
+    """The names of all operators that have a schema, by domain ("" is ONNX's own)."""
+    found: dict[str, set[str]] = {}
+    domain = ffi.new("const char**")
+    for index in itertools.count():
+        name = lib.ortabi_op_schema_name(index, domain)
+        if name == NULL:
+            break
+        found.setdefault(text(domain[0]), set()).add(text(name))
+    return {domain: frozenset(names) for domain, names in found.items()}
+
+
+@functools.cache
 def get(op_type: str, max_version: int, domain: str = "") -> OpSchema:
     """The newest version of an operator in opset `max_version` of `domain` ("" and "ai.onnx" are ONNX's own).
 
-    Raises KeyError where the `onnx` package that this host was built with has none: for an unknown operator,
-    for one that is newer, and for operators of custom domains.
+    Raises KeyError where neither the `onnx` package that this host was built with nor onnxruntime has one:
+    for an unknown operator, for one that is newer, and for operators of custom domains.
     """
     out = ffi.new("OrtOpSchema**")
     name, in_domain = encode(op_type, "the operator"), encode(domain, "the domain")

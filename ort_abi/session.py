@@ -29,7 +29,14 @@ from ort_abi._lib import (
     text,
 )
 from ort_abi._session_run import Runner
-from ort_abi.assignment import OrtEpAssignedSubgraph, PlanStep, read_assigned_subgraphs, read_plan
+from ort_abi.assignment import (
+    NotTaken,
+    OrtEpAssignedSubgraph,
+    PlanStep,
+    read_assigned_subgraphs,
+    read_not_taken,
+    read_plan,
+)
 from ort_abi.device import OrtEpDevice, OrtMemoryInfo
 from ort_abi.graph import OptionalType, TensorType, ValueType, read_type
 from ort_abi.io_binding import IOBinding
@@ -477,6 +484,14 @@ class InferenceSession:
         `session.record_ep_graph_assignment_info` was "1" when the session was made.
         """
         return read_assigned_subgraphs(self.pointer)
+
+    def get_not_taken(self) -> list[NotTaken]:
+        """The nodes that providers left to others behind them, and why. Ours: `ortabi_session_not_taken`.
+
+        Empty unless the session config entry `session.ort_abi_record_not_taken` was "1" when the session was
+        made.
+        """
+        return read_not_taken(self.pointer)
 
     def set_timing(self, on: bool) -> None:
         """Counts runs and nanoseconds of each node from now on, or stops (`ortabi_session_set_timing`)."""

@@ -46,6 +46,12 @@ ORT_ABI_EXPORT OrtStatus* ortabi_load_model(const char* path, const void* data, 
 /* borrows: the graph lives as long as the model. */
 ORT_ABI_EXPORT const OrtGraph* ortabi_model_graph(const OrtModel* model);
 
+/* ---- Operators ---- */
+
+/* The operators that OrtEpApi::GetOpSchema finds: the name of number `index` and its domain ("": ai.onnx), once for
+ * each version; NULL past the last one. borrows: constant. */
+ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** domain);
+
 /* ---- Sessions ---- */
 
 /* The session's EPs in the order in which they were offered the nodes; NULL past the last one. borrows: valid as
@@ -73,6 +79,20 @@ typedef struct OrtAbiPlanStep {
 ORT_ABI_EXPORT size_t ortabi_session_step_count(const OrtSession* session);
 ORT_ABI_EXPORT OrtStatus* ortabi_session_step(const OrtSession* session, size_t index, OrtAbiPlanStep* step);
 ORT_ABI_EXPORT void ortabi_session_set_timing(OrtSession* session, bool on);
+
+/* A node that an EP was asked about and did not take, and that an EP behind it runs. Recorded when the config entry
+ * "session.ort_abi_record_not_taken" is "1". borrows: valid as long as the session. */
+typedef struct OrtAbiNotTaken {
+  const char* ep_name;
+  const char* node_name;
+  const char* op_type;
+  const char* domain;
+  int since_version;
+  const char* place;  /* "" or, of a node in a subgraph, "in then_branch of If 'cond'" */
+  const char* reason; /* what the EP has instead: "has kernels for Mul of versions 7 to 12, the model has 14" */
+} OrtAbiNotTaken;
+ORT_ABI_EXPORT size_t ortabi_session_not_taken_count(const OrtSession* session);
+ORT_ABI_EXPORT OrtStatus* ortabi_session_not_taken(const OrtSession* session, size_t index, OrtAbiNotTaken* out);
 
 #ifdef __cplusplus
 }

@@ -188,8 +188,9 @@ const CustomOp* node_custom_op(const OrtNode* node) {
 const OpSchema* node_schema(const OrtNode* node) {
   const CustomOp* custom = node_custom_op(node);
   if (custom != NULL) return &custom->schema;
-  const char* domain = strcmp(node->domain, NHWC_DOMAIN) == 0 ? "" : node->domain;
-  return op_schema_find(domain, node->op_type, node->since_version);
+  const OpSchema* schema = op_schema_find(node->domain, node->op_type, node->since_version);
+  bool is_converted = strcmp(node->domain, NHWC_DOMAIN) == 0; /* the domain lacks some that are */
+  return schema == NULL && is_converted ? op_schema_find("", node->op_type, node->since_version) : schema;
 }
 
 /* The operator of the model, made if it is not there yet. NULL: no memory. */

@@ -289,10 +289,45 @@ static ONNXTensorElementDataType integer_type(const OrtNode* node) {
   return is_int ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32 : ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
 }
 
+/* Appends output = Gather(input, numbers). */
+static OrtStatus* append_gather(Rewrite* rewrite, OrtValueInfo* input, const int64_t* numbers, size_t count,
+                                OrtValueInfo* output) {
+  OrtValueInfo* picks = NULL;
+  OrtValue* tensor = NULL;
+  OrtOpAttr* axis = NULL;
+  TRY(constant_of_numbers(rewrite->graph->model, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, numbers, count,
+                          &tensor));
+  TRY(new_constant(rewrite, output->name, tensor, &picks));
+  TRY(append_new(rewrite, "Gather", (OrtValueInfo*[]){input, picks}, 2, output));
+  TRY(own_attribute(rewrite, output->producer, "axis", &axis));
+  set_int(axis, 0);
+  return NULL;
+}
+
+/* A list of `count` numbers. */
+static OrtTypeInfo* list_type(const Rewrite* rewrite, ONNXTensorElementDataType element, size_t count) {
+  int64_t dim = (int64_t)count;
+  return type_info_new_tensor(rewrite->arena, ONNX_TYPE_TENSOR,
+                              shape_info_new(rewrite->arena, element, true, 1, &dim, NULL));
+}
+
+/* The input becomes a Gather of what it was. */
+static OrtStatus* pick_at_run(Rewrite* rewrite, OrtNode* node, const Change* change) {
+  OrtValueInfo *old = node->inputs[change->input], *picked = NULL;
+  TRY(new_value(rewrite, old->name, &picked));
+  if (old->type != NULL && old->type->tensor != NULL) {
+    picked->type = list_type(rewrite, old->type->tensor->element_type, change->count);
+    if (picked->type == NULL) return status_no_memory();
+  }
+  node->inputs[change->input] = picked;
+  return append_gather(rewrite, old, change->numbers, change->count, picked);
+}
+
 static OrtStatus* change_input(Rewrite* rewrite, OrtNode* node, const Change* change) {
   OrtModel* model = rewrite->graph->model;
   OrtValueInfo* old = change->input < node->input_count ? node->inputs[change->input] : NULL;
   OrtValue* tensor = NULL;
+  if (change->is_pick && !is_movable_constant(old)) return pick_at_run(rewrite, node, change);
   if (change->is_pick)
     TRY(constant_picked(model, old->initializer, change->numbers, change->count, &tensor));
   else
@@ -311,8 +346,7 @@ static OrtStatus* change_input(Rewrite* rewrite, OrtNode* node, const Change* ch
 
 /* Shape's output becomes that of all axes, from which a Gather takes what it was. */
 static OrtStatus* split_shape(Rewrite* rewrite, OrtNode* node, size_t rank, const Move* move) {
-  OrtValueInfo *output = node->outputs[0], *whole = NULL, *picks = NULL;
-  OrtValue* tensor = NULL;
+  OrtValueInfo *output = node->outputs[0], *whole = NULL;
   size_t kept = 0;
   for (size_t i = 0; i < node->attribute_count; i++) {
     const char* name = node->attributes[i].name;
@@ -320,24 +354,14 @@ static OrtStatus* split_shape(Rewrite* rewrite, OrtNode* node, size_t rank, cons
       node->attributes[kept++] = node->attributes[i];
   }
   node->attribute_count = kept;
-  TRY(constant_of_numbers(rewrite->graph->model, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, move->picks,
-                          move->pick_count, &tensor));
-  TRY(new_constant(rewrite, output->name, tensor, &picks));
   TRY(new_value(rewrite, output->name, &whole));
-  OrtOpAttr* axis = NULL;
-  int64_t dim = (int64_t)rank;
-  whole->type = type_info_new_tensor(
-      rewrite->arena, ONNX_TYPE_TENSOR,
-      shape_info_new(rewrite->arena, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, true, 1, &dim, NULL));
+  whole->type = list_type(rewrite, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, rank);
   if (whole->type == NULL) return status_no_memory();
   node->outputs[0] = whole;
   whole->producer = node;
   whole->producer_output = 0;
   TRY(append(rewrite, node));
-  TRY(append_new(rewrite, "Gather", (OrtValueInfo*[]){whole, picks}, 2, output));
-  TRY(own_attribute(rewrite, output->producer, "axis", &axis));
-  set_int(axis, 0);
-  return NULL;
+  return append_gather(rewrite, whole, move->picks, move->pick_count, output);
 }
 
 /* Appends the node, whose outputs are what they were behind Transposes. */

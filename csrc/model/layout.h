@@ -60,7 +60,8 @@ typedef struct Change {
   const char* attribute; /* NULL: of an input */
   size_t input;
   bool is_list; /* of an attribute: INTS, else INT */
-  bool is_pick; /* the numbers say which of the old ones */
+  bool is_pick; /* the numbers say which of the old ones: of an input that is no constant, when the model runs
+                 */
   size_t count;
   int64_t numbers[MAX_NUMBERS];
 } Change;

@@ -357,6 +357,24 @@ static bool follow_numbers(const Plan* plan, const char* attribute, size_t input
   return true;
 }
 
+/* What a Resize may only be told at run: roi, scales, sizes. Unused and empty ones stay. False if it cannot
+ * be known that there is a number for each axis. */
+static bool follow_unknown_numbers(const Plan* plan, size_t input, size_t per_axis) {
+  const size_t scales = 2, sizes = 3;
+  const OrtNode* node = plan->node;
+  const OrtTensorTypeAndShapeInfo* shape = shape_of(input_at(node, input));
+  size_t count = per_axis * plan->perm->rank;
+  int64_t length = shape != NULL && shape->rank == 1 ? shape->dims[0] : -1;
+  if (per_axis == 2) { /* roi */
+    const OrtOpAttr* mode = node_find_attribute(node, "coordinate_transformation_mode");
+    if (mode == NULL || !str_equal(mode->s, "tf_crop_and_resize")) return true;
+  } else if (length < 0 && input_at(node, scales) != NULL && input_at(node, sizes) != NULL) {
+    return false; /* one of them is empty */
+  }
+  if (length == 0) return true;
+  return (length < 0 || length == (int64_t)count) && follow_numbers(plan, NULL, input, count, per_axis);
+}
+
 static bool plan_each_axis(Plan* plan) {
   const OrtNode* node = plan->node;
   const LayoutRule* rule = plan->rule;
@@ -372,10 +390,14 @@ static bool plan_each_axis(Plan* plan) {
   if (numbers != NULL) return follow_numbers(plan, rule->attribute, 0, numbers->count, rule->per_axis);
   for (size_t i = rule->input; i <= rule->last; i++) {
     const OrtValueInfo* value = input_at(node, i);
+    size_t per_axis = i == 1 ? rule->per_axis : 1;
     if (value == NULL) continue;
-    if (!is_movable_constant(value) || value->initializer->rank != 1 ||
-        !follow_numbers(plan, NULL, i, value->initializer->element_count, i == 1 ? rule->per_axis : 1))
+    if (rule->is_for_conversion && !value->is_constant) {
+      if (!follow_unknown_numbers(plan, i, per_axis)) return false;
+    } else if (!is_movable_constant(value) || value->initializer->rank != 1 ||
+               !follow_numbers(plan, NULL, i, value->initializer->element_count, per_axis)) {
       return false;
+    }
   }
   return true;
 }

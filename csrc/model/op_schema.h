@@ -1,5 +1,6 @@
-/* op_schema: what ONNX says about every version of every operator. Constant data, made by abigen from the
- * `onnx` package when the library is built; nothing here is allocated or released. */
+/* op_schema: what ONNX says about every version of every operator, and stock ORT about its own. Constant
+ * data, made by abigen when the library is built, from the `onnx` package and contrib_schemas.json; nothing
+ * here is allocated or released. */
 #ifndef ORT_ABI_OP_SCHEMA_H
 #define ORT_ABI_OP_SCHEMA_H
 

@@ -2,6 +2,7 @@
 #include "api_slots.h"
 #include "base/base.h"
 #include "model/op_schema.h"
+#include "ort_abi_host.h"
 
 struct OrtOpSchemaTypeConstraint {
   const OpSchemaConstraint* constraint;
@@ -45,8 +46,8 @@ static OrtOpSchema* schema_new(const OpSchema* schema) {
   return made;
 }
 
-/* gives (caller releases with ReleaseOpSchema). *out_schema is NULL, and that is no error, where ONNX has no
- * such operator up to that version. The operators are ONNX's own: not those of custom op domains. */
+/* gives (caller releases with ReleaseOpSchema). *out_schema is NULL, and that is no error, where neither
+ * ONNX nor stock ORT has such an operator up to that version. Those of custom op domains are not found. */
 OrtStatus* ORT_API_CALL api_GetOpSchema(const char* name, int max_inclusive_version, const char* domain,
                                         OrtOpSchema** out_schema) {
   REQUIRE_ARG(name);
@@ -199,4 +200,12 @@ OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetOutputIndices(
   *out_indices = type_constraint->outputs;
   *count = type_constraint->output_count;
   return NULL;
+}
+
+/* ---- Ours ---- */
+
+ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** domain) {
+  if (domain == NULL || index >= op_schema_count) return NULL;
+  *domain = op_schemas[index].domain;
+  return op_schemas[index].name;
 }

@@ -96,11 +96,10 @@ static const OrtTypeInfo* input_of_parameter(const OrtNode* node, const OpSchema
   return NULL;
 }
 
-OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema, size_t output) {
-  bool found = false;
-  OrtTypeInfo* type = infer_by_custom_op(infer, node, output, &found);
-  if (!found) type = infer_by_rule(infer, node, output, &found);
-  if (found || schema == NULL) return type;
+/* What the schema alone says: the only type that is allowed, or that of inputs with the same type parameter.
+ */
+static OrtTypeInfo* infer_by_schema(TypeInfer* infer, const OrtNode* node, const OpSchema* schema,
+                                    size_t output) {
   const OpSchemaFormal* formal = op_schema_output(schema, output);
   if (formal == NULL) return NULL;
   const OpSchemaConstraint* constraint = op_schema_constraint(schema, formal->type_str);
@@ -108,6 +107,14 @@ OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema*
   if (constraint->type_count == 1) return infer_of_text(infer, constraint->types[0]);
   if (formal->option == OP_SCHEMA_VARIADIC && !formal->is_homogeneous) return NULL;
   return infer_without_shape(infer, input_of_parameter(node, schema, formal->type_str));
+}
+
+OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema, size_t output) {
+  bool found = false;
+  OrtTypeInfo* type = infer_by_custom_op(infer, node, output, &found);
+  if (found) return type;
+  if (schema != NULL) type = infer_by_schema(infer, node, schema, output);
+  return type != NULL ? type : infer_by_rule(infer, node, output);
 }
 
 static void infer_graph(TypeInfer* infer, OrtGraph* graph);

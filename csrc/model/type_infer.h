@@ -26,10 +26,9 @@ const OrtTypeInfo* infer_input(const OrtNode* node, size_t index);
 
 /* The type that the node's operator makes its output as; NULL: unknown. `schema` may be NULL. */
 OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema, size_t output);
-/* An output's type where the schema alone cannot tell it. *found says whether there is a rule for the
- * operator. */
-OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
-/* The same for custom operators. */
+/* An output's type where the schema alone cannot tell it. */
+OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output);
+/* The type of a custom operator's output. *found says whether the node is one. */
 OrtTypeInfo* infer_by_custom_op(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);
 /* Lets a custom operator set the types and shapes of its outputs, if it can. A failure is a warning, as
  * shapes may be unknown; stock ORT is silent. */

@@ -260,6 +260,55 @@ static OrtTypeInfo* rule_zip_map(TypeInfer* infer, const OrtNode* node, size_t o
   return infer_of_text(infer, is_string ? "seq(map(string, float))" : "seq(map(int64, float))");
 }
 
+/* ---- com.microsoft: where no input says the type of the output ---- */
+
+static OrtTypeInfo* rule_input(TypeInfer* infer, const OrtNode* node, size_t output) {
+  (void)output;
+  return infer_tensor(infer, input_element(node, 0));
+}
+
+static OrtTypeInfo* rule_int32(TypeInfer* infer, const OrtNode* node, size_t output) {
+  (void)node, (void)output;
+  return infer_tensor(infer, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32);
+}
+
+static bool is_set(const OrtNode* node, const char* name, bool absent) {
+  const OrtOpAttr* attribute = node_find_attribute(node, name);
+  return attribute != NULL && attribute->type == ORT_OP_ATTR_INT ? attribute->i != 0 : absent;
+}
+
+static OrtTypeInfo* rule_dynamic_sparse_attention(TypeInfer* infer, const OrtNode* node, size_t output) {
+  if (output != 0) return NULL; /* a cache that is made from none */
+  if (is_set(node, "output_bf16", false)) return infer_tensor(infer, ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16);
+  return infer_tensor(infer, input_element(node, 0));
+}
+
+static OrtTypeInfo* rule_gather_packed(TypeInfer* infer, const OrtNode* node, size_t output) {
+  (void)output;
+  return infer_tensor(infer, attribute_element(node, "output_dtype", ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
+}
+
+static OrtTypeInfo* rule_murmur_hash(TypeInfer* infer, const OrtNode* node, size_t output) {
+  (void)output;
+  return infer_tensor(infer, is_set(node, "positive", true) ? ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32
+                                                            : ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32);
+}
+
+/* Quantized if there is a zero point to quantize with. */
+static OrtTypeInfo* rule_q_gemm(TypeInfer* infer, const OrtNode* node, size_t output) {
+  const size_t zero_point = 8;
+  (void)output;
+  if (node->input_count > zero_point && node->inputs[zero_point] != NULL)
+    return infer_tensor(infer, input_element(node, zero_point));
+  return infer_tensor(infer, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT);
+}
+
+static OrtTypeInfo* rule_rms_norm_rotary(TypeInfer* infer, const OrtNode* node, size_t output) {
+  (void)output;
+  return infer_tensor(infer, is_set(node, "output_fp16", false) ? ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16
+                                                                : ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16);
+}
+
 /* ---- The table ---- */
 
 static const struct {
@@ -296,6 +345,7 @@ static const struct {
     {"", "SequenceConstruct", rule_sequence_of_input},
     {"", "SequenceEmpty", rule_sequence_of_dtype},
     {"", "SequenceMap", rule_sequence_map},
+    {"", "SimplifiedLayerNormalization", rule_layer_normalization},
     {"", "SplitToSequence", rule_sequence_of_input},
     {"ai.onnx.ml", "CastMap", rule_cast_map},
     {"ai.onnx.ml", "CategoryMapper", rule_category_mapper},
@@ -308,14 +358,24 @@ static const struct {
     {"ai.onnx.preview.training", "Adagrad", rule_step_with_one_state},
     {"ai.onnx.preview.training", "Adam", rule_step_with_two_states},
     {"ai.onnx.preview.training", "Momentum", rule_step_with_one_state},
+    {"com.microsoft", "DequantizeBFP", rule_dtype_or_float},
+    {"com.microsoft", "DequantizeWithOrder", rule_to},
+    {"com.microsoft", "DynamicSparseAttention", rule_dynamic_sparse_attention},
+    {"com.microsoft", "GatherPacked", rule_gather_packed},
+    {"com.microsoft", "GemmFloat8", rule_dtype_or_float},
+    {"com.microsoft", "GridSample", rule_input},
+    {"com.microsoft", "LinearAttention", rule_linear_attention},
+    {"com.microsoft", "MatMulInteger16", rule_int32},
+    {"com.microsoft", "MurmurHash3", rule_murmur_hash},
+    {"com.microsoft", "QGemm", rule_q_gemm},
+    {"com.microsoft", "QuantizeLinear", rule_quantize},
+    {"com.microsoft", "RMSNormRotary", rule_rms_norm_rotary},
 };
 
-OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found) {
+OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output) {
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-    if (strcmp(rules[i].op_type, node->op_type) != 0 || strcmp(rules[i].domain, node->domain) != 0) continue;
-    *found = true;
-    return rules[i].rule(infer, node, output);
+    if (strcmp(rules[i].op_type, node->op_type) == 0 && strcmp(rules[i].domain, node->domain) == 0)
+      return rules[i].rule(infer, node, output);
   }
-  *found = false;
   return NULL;
 }

@@ -143,9 +143,9 @@ static OrtStatus* find_kernel(Unit* unit) {
   unit->kernel_entry = kernel_registry_find(unit->ep->registry, unit->ep->name, unit->node, &why);
   if (unit->kernel_entry == NULL) {
     describe_node(&text, unit->node);
-    status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it%s",
+    status = status_new(ORT_NOT_IMPLEMENTED, "EP '%s' claimed node %s, but it has no kernel for it: it %s",
                         unit->ep->name, text.failed ? "?" : text.text,
-                        why.failed || why.text == NULL ? "" : why.text);
+                        why.failed || why.text == NULL ? "?" : why.text);
   }
   strbuf_release(&text);
   strbuf_release(&why);

@@ -80,6 +80,36 @@ static Unit* walk_from(Walk* walk, OrtNode* start, OrtNode** order, size_t* coun
   return NULL;
 }
 
+/* In the graph's order, from the claim's first node to its last: what lies behind a member and outside, and
+ * whether a member lies behind that. */
+OrtStatus* claim_is_split(const Unit* claim, bool* split) {
+  enum { OUTSIDE, MEMBER, BEHIND };
+  const OrtGraph* graph = claim->graph;
+  uint8_t* marks = mem_calloc(graph->next_node_id, 1);
+  if (marks == NULL) return status_no_memory();
+  *split = false;
+  size_t members = 0;
+  for (size_t n = claim->nodes[0]->position; members < claim->node_count && !*split; n++) {
+    const OrtNode* node = graph->nodes[n];
+    bool reads_member = false, reads_behind = false;
+    for (size_t i = 0; i < node->input_count + node->implicit_input_count; i++) {
+      const OrtValueInfo* value = input_at(node, i);
+      if (value == NULL || value->producer == NULL || value->graph != graph) continue;
+      reads_member = reads_member || marks[value->producer->id] == MEMBER;
+      reads_behind = reads_behind || marks[value->producer->id] == BEHIND;
+    }
+    if (node_unit(node) == claim) {
+      members++;
+      marks[node->id] = MEMBER;
+      *split = reads_behind;
+    } else if (reads_member || reads_behind) {
+      marks[node->id] = BEHIND;
+    }
+  }
+  mem_free(marks);
+  return NULL;
+}
+
 OrtStatus* graph_order(const OrtGraph* graph, OrtNode** order, size_t* order_count, Unit** cycle) {
   OrtStatus* status = NULL;
   size_t count = 0;

@@ -221,11 +221,39 @@ static bool types_fit_without_schema(const OrtKernelDef* def, const OrtNode* nod
   return true;
 }
 
+/* takes `reason` (NULL: no memory). Appends it, if it is not there yet. */
+static void add_reason(StrBuf* why, char* reason) {
+  bool is_there = reason != NULL && why->text != NULL && strstr(why->text, reason) != NULL;
+  if (reason == NULL) why->failed = true;
+  if (reason != NULL && !is_there) strbuf_append(why, "%s%s", why->text != NULL ? "; " : "", reason);
+  mem_free(reason);
+}
+/* Nothing is made where nobody asks. */
+#define ADD_REASON(why, ...)                                     \
+  do {                                                           \
+    if ((why) != NULL) add_reason(why, str_format(__VA_ARGS__)); \
+  } while (0)
+
+static void add_type_reason(StrBuf* why, const OrtKernelDef* def, const KernelConstraint* constraint,
+                            ONNXTensorElementDataType type) {
+  StrBuf takes = {0};
+  if (why == NULL) return;
+  for (int i = 0; i < 64; i++) {
+    if ((constraint->types >> i & 1) == 0) continue;
+    strbuf_append(&takes, "%stensor(%s)", takes.text != NULL ? ", " : "", element_type_name(i));
+  }
+  ADD_REASON(why, "has kernels for %s that take %s for '%s', the model has %s%s%s", def->op_type,
+             takes.text != NULL ? takes.text : "nothing", constraint->name, type != 0 ? "tensor(" : "",
+             type != 0 ? element_type_name(type) : "an unknown type", type != 0 ? ")" : "");
+  why->failed = why->failed || takes.failed;
+  strbuf_release(&takes);
+}
+
 static bool types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why) {
   const OpSchema* schema = node_schema(node);
   if (schema == NULL) {
     bool fit = types_fit_without_schema(def, node);
-    if (!fit && why != NULL) strbuf_append(why, "; one takes other types");
+    if (!fit) ADD_REASON(why, "has kernels for %s that take other types", def->op_type);
     return fit;
   }
   for (size_t i = 0; i < def->constraint_count; i++) {
@@ -238,47 +266,57 @@ static bool types_fit(const OrtKernelDef* def, const OrtNode* node, StrBuf* why)
             "EP '%s': its kernel for '%s' constrains '%s', which is no type parameter of version %d; it is "
             "not used",
             def->ep_name, node->op_type, constraint->name, node->since_version);
-      if (why != NULL)
-        strbuf_append(why,
-                      "; one constrains '%s', but the operator has no type parameter (or input or "
-                      "output without one) of that name",
-                      constraint->name);
+      ADD_REASON(why, "has a kernel for %s that constrains '%s', which is no type parameter of the operator",
+                 def->op_type, constraint->name);
       return false;
     }
     if (type != 0 ? (constraint->types >> type & 1) != 0 : constraint_is_idle(schema, node, constraint->name))
       continue;
-    if (why != NULL)
-      strbuf_append(why, "; one does not take %s for '%s'",
-                    type != 0 ? element_type_name(type) : "an unknown type", constraint->name);
+    add_type_reason(why, def, constraint, type);
     return false;
   }
   return true;
 }
 
+static const char* domain_name(const char* domain) {
+  return domain[0] != '\0' ? domain : "ai.onnx";
+}
+
+static void add_version_reason(StrBuf* why, const OrtKernelDef* def, int version) {
+  if (def->since_end == INT_MAX)
+    ADD_REASON(why, "has a kernel for %s of version %d only (its range has no end), the model has %d",
+               def->op_type, def->since_start, version);
+  else if (def->since_start == def->since_end)
+    ADD_REASON(why, "has a kernel for %s of version %d, the model has %d", def->op_type, def->since_start,
+               version);
+  else
+    ADD_REASON(why, "has kernels for %s of versions %d to %d, the model has %d", def->op_type,
+               def->since_start, def->since_end, version);
+}
+
 const KernelEntry* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name,
                                         const OrtNode* node, StrBuf* why) {
   if (registry == NULL) {
-    if (why != NULL) strbuf_append(why, "; the EP has no kernel registry");
+    ADD_REASON(why, "has no kernel registry");
     return NULL;
   }
   const CustomOp* custom = node_custom_op(node);
   if (custom != NULL && custom_op_select(custom, node, NULL) == NULL) {
-    if (why != NULL) strbuf_append(why, "; the custom operator does not take such inputs");
+    ADD_REASON(why, "cannot: the custom operator %s does not take such inputs", node->op_type);
     return NULL;
   }
-  const KernelEntry* entry = first_entry(registry, node->op_type);
-  if (entry == NULL && why != NULL) strbuf_append(why, "; the EP has none for this operator");
+  const char* op = node->op_type;
+  const KernelEntry* entry = first_entry(registry, op);
+  if (entry == NULL) ADD_REASON(why, "has no kernel for %s", op);
   for (; entry != NULL; entry = next_entry(registry, entry)) {
     const OrtKernelDef* def = entry->def;
     if (!same_domain(def->domain, node->domain)) {
-      if (why != NULL) strbuf_append(why, "; one is for domain '%s'", def->domain);
+      ADD_REASON(why, "has a kernel for %s of domain '%s', the model's is of '%s'", op,
+                 domain_name(def->domain), domain_name(node->domain));
     } else if (strcmp(def->ep_name, ep_name) != 0) {
-      if (why != NULL) strbuf_append(why, "; one says it is of EP '%s'", def->ep_name);
+      ADD_REASON(why, "has a kernel for %s that says it is of EP '%s'", op, def->ep_name);
     } else if (!version_fits(def, node->since_version)) {
-      if (why != NULL && def->since_end == INT_MAX)
-        strbuf_append(why, "; one is for version %d only (its range has no end)", def->since_start);
-      else if (why != NULL)
-        strbuf_append(why, "; one is for versions %d to %d", def->since_start, def->since_end);
+      add_version_reason(why, def, node->since_version);
     } else if (types_fit(def, node, why)) {
       return entry;
     }

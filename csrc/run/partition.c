@@ -6,11 +6,6 @@
 #include "api_slots.h"
 #include "run/budget.h"
 
-void describe_node(StrBuf* text, const OrtNode* node) {
-  strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
-                node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
-}
-
 /* ---- What an EP calls while it is asked ---- */
 
 /* copies `nodes`. */
@@ -87,23 +82,19 @@ static void warn_refused(const OrtEpGraphSupportInfo* info, OrtNode* const* node
   strbuf_release(&text);
 }
 
-/* Takes out of the claim what another EP has. False if nothing is left. */
-static bool drop_taken(const OrtEpGraphSupportInfo* info, Unit* claim) {
-  size_t kept = 0;
+/* Refuses a claim on a node that another EP has: as a whole, as stock ORT does. False if there is none. */
+static bool refuse_taken(const OrtEpGraphSupportInfo* info, const Unit* claim) {
   for (size_t i = 0; i < claim->node_count; i++) {
-    OrtNode* node = claim->nodes[i];
-    const Unit* owner = node_unit(node);
-    if (owner == NULL) {
-      claim->nodes[kept++] = node;
-      continue;
-    }
+    const Unit* owner = node_unit(claim->nodes[i]);
+    if (owner == NULL) continue;
     StrBuf reason = {0};
-    strbuf_append(&reason, "EP '%s' has the node already", owner->ep->name);
-    warn_refused(info, &node, 1, reason.failed ? "another EP has the node already" : reason.text);
+    strbuf_append(&reason, "EP '%s' has '%s' already", owner->ep->name, claim->nodes[i]->name);
+    warn_refused(info, claim->nodes, claim->node_count,
+                 reason.failed ? "another EP has a node of it already" : reason.text);
     strbuf_release(&reason);
+    return true;
   }
-  claim->node_count = kept;
-  return kept != 0;
+  return false;
 }
 
 /* Why a claim cannot stand, or NULL. `number`: of the claim, from 1; `listed_by`: by node id, the last claim
@@ -140,7 +131,16 @@ static void unassign(Unit* claim) {
   }
 }
 
-/* Fusing several nodes may tie the graph into a knot: the newest such claim goes, until the graph can run. */
+static void withdraw_claims(const OrtEpGraphSupportInfo* info) {
+  for (size_t i = 0; i < info->count; i++) {
+    Unit* claim = info->claims[i];
+    if (claim->node_count != 0 && node_unit(claim->nodes[0]) == claim) unassign(claim);
+  }
+}
+
+/* Fusing several nodes may tie the graph into a knot. A claim that does so by itself takes all others of the
+ * EP on this graph with it, as in stock ORT; of claims that are in each other's way the newest goes, until
+ * the graph can run. */
 static OrtStatus* refuse_cycles(const OrtEpGraphSupportInfo* info) {
   OrtStatus* status = NULL;
   OrtNode** order = mem_calloc(info->graph->node_count, sizeof *order);
@@ -148,10 +148,15 @@ static OrtStatus* refuse_cycles(const OrtEpGraphSupportInfo* info) {
   for (;;) {
     size_t count;
     Unit* cycle = NULL;
+    bool is_split = false;
     TRY_DONE(graph_order(info->graph, order, &count, &cycle));
     if (cycle == NULL) break;
+    TRY_DONE(claim_is_split(cycle, &is_split));
     warn_refused(info, cycle->nodes, cycle->node_count,
-                 "a node outside lies between its nodes: fused, they would wait for each other");
+                 is_split ? "a node outside lies between its nodes: fused, they would wait for each other. "
+                            "As in stock ORT, none of its claims on this graph stands"
+                          : "fused, its nodes and those of an earlier claim would wait for each other");
+    if (is_split) withdraw_claims(info);
     unassign(cycle);
   }
 done:
@@ -171,7 +176,7 @@ static OrtStatus* check_claims(const OrtEpGraphSupportInfo* info) {
       warn_refused(info, claim->nodes, claim->node_count, fault);
       continue;
     }
-    if (!drop_taken(info, claim)) continue;
+    if (refuse_taken(info, claim)) continue;
     qsort(claim->nodes, claim->node_count, sizeof *claim->nodes, compare_positions);
     assign(claim);
     fuses = fuses || claim->node_count > 1;
@@ -222,12 +227,22 @@ static OrtStatus* ask_ep(OrtEpGraphSupportInfo* info, EpBudget* budget) {
   return refuse_beyond_budget(info, budget);
 }
 
-static void withdraw_claims(OrtEpGraphSupportInfo* info) {
+/* The second time an EP sees what it has claimed the first time, as in stock ORT; nodes that are new are
+ * nobody's, and what it does not claim again is free. */
+static OrtStatus* ask_again(OrtEpGraphSupportInfo* info, EpBudget* budget) {
+  const OrtGraph* graph = info->graph;
   for (size_t i = 0; i < info->count; i++) {
     Unit* claim = info->claims[i];
-    if (claim->node_count != 0 && node_unit(claim->nodes[0]) == claim) unassign(claim);
+    bool stands = claim->node_count != 0 && node_unit(claim->nodes[0]) == claim;
+    for (size_t k = 0; stands && k < claim->node_count; k++) claim->nodes[k]->assignment = NULL;
   }
   info->count = 0;
+  budget->is_over = false;
+  OrtStatus* status = ask_ep(info, budget);
+  for (size_t i = 0; i < graph->node_count; i++) {
+    if (node_unit(graph->nodes[i]) == NULL) graph->nodes[i]->ep_name = NULL;
+  }
+  return status;
 }
 
 /* Converts the claimed nodes if the EP wants channels last, and asks again about what became of the graph.
@@ -238,9 +253,7 @@ static OrtStatus* ask_with_layout(OrtEpGraphSupportInfo* info, EpBudget* budget)
   if (!info->ep->wants_channels_last) return NULL;
   TRY(layout_convert(info, &changed));
   if (!changed) return NULL;
-  withdraw_claims(info);
-  budget->is_over = false;
-  TRY(ask_ep(info, budget));
+  TRY(ask_again(info, budget));
   return layout_check(info);
 }
 
@@ -280,56 +293,6 @@ static void drop_void_units(OrtSession* session) {
   session->unit_count = kept;
 }
 
-/* ---- Nodes that nobody wants ---- */
-
-/* An EPContext node is a model that another EP compiled: say which one. */
-static void describe_source(StrBuf* text, const OrtNode* node) {
-  if (strcmp(node->op_type, "EPContext") != 0) return;
-  const OrtOpAttr* source = node_find_attribute(node, "source");
-  if (source != NULL && source->type == ORT_OP_ATTR_STRING)
-    strbuf_append(text, " compiled by EP '%s', which the session needs", source->s);
-}
-
-static size_t list_unclaimed(const OrtSession* session, const OrtGraph* graph, StrBuf* text) {
-  size_t count = 0;
-  for (size_t i = 0; i < graph->node_count; i++) {
-    const OrtNode* node = graph->nodes[i];
-    if (node_unit(node) == NULL) {
-      strbuf_append(text, "\n  ");
-      describe_node(text, node);
-      describe_source(text, node);
-      describe_custom_op(text, session, node);
-      count++;
-    }
-    for (size_t k = 0; k < node->subgraph_count && node_unit(node) != NULL && !is_fused(node); k++)
-      count += list_unclaimed(session, node->subgraphs[k], text);
-  }
-  return count;
-}
-
-static OrtStatus* refuse_unclaimed(const OrtSession* session) {
-  OrtStatus* status = NULL;
-  StrBuf nodes = {0}, eps = {0};
-  size_t count = list_unclaimed(session, session->model->graph, &nodes);
-  for (size_t i = 0; i < session->ep_count; i++)
-    strbuf_append(&eps, "%s'%s'", i == 0 ? "" : ", ", session->eps[i].name);
-  if (count != 0 && (nodes.failed || eps.failed)) {
-    status = status_no_memory();
-  } else if (count != 0) {
-    bool no_fallback =
-        session_options_config(session->options, "session.disable_cpu_ep_fallback", "0")[0] == '1';
-    status =
-        status_new(no_fallback ? ORT_FAIL : ORT_NOT_IMPLEMENTED,
-                   "no execution provider takes %zu node%s of the model%s. Asked: %s. Nobody's:%s", count,
-                   count == 1 ? "" : "s",
-                   no_fallback ? " (session.disable_cpu_ep_fallback is 1: the CPU EP was not asked)" : "",
-                   session->ep_count != 0 ? eps.text : "nobody", nodes.text);
-  }
-  strbuf_release(&nodes);
-  strbuf_release(&eps);
-  return status;
-}
-
 OrtStatus* partition_model(OrtSession* session) {
   for (size_t i = 0; i < session->ep_count; i++) {
     EpBudget budget = {.is_limited = false};
@@ -339,6 +302,7 @@ OrtStatus* partition_model(OrtSession* session) {
     TRY(status);
   }
   TRY(refuse_unclaimed(session));
+  TRY(note_not_taken(session));
   drop_void_units(session);
   return NULL;
 }

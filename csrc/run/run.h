@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "ort_abi_host.h"
 #include "plugins/plugins.h"
 
 typedef struct Unit Unit;
@@ -76,7 +77,7 @@ void kernel_registry_release(OrtKernelRegistry* registry);
 bool kernel_registry_add(OrtKernelRegistry* registry, const OrtKernelDef* def, OrtKernelCreateFunc create,
                          void* create_state);
 /* The entry for a node (domain, op, since-version, EP name, types), or NULL with `why` (may be NULL) appended
- * to. borrows. */
+ * to: what the EP has instead, such as "has no kernel for Mul". borrows. */
 const KernelEntry* kernel_registry_find(const OrtKernelRegistry* registry, const char* ep_name,
                                         const OrtNode* node, StrBuf* why);
 
@@ -195,11 +196,22 @@ struct OrtEpGraphSupportInfo {
 /* Asks the session's EPs in order about every graph, subgraphs first, and sets OrtNode::assignment and
  * ep_name. */
 OrtStatus* partition_model(OrtSession* session);
-/* "'name' (Op, ai.onnx, version 14)" */
-void describe_node(StrBuf* text, const OrtNode* node);
 static inline Unit* node_unit(const OrtNode* node) {
   return node->assignment;
 }
+
+/* ---- not_taken.c: which nodes an EP did not take, and why ---- */
+
+/* "'name' (Op, ai.onnx, version 14)" */
+void describe_node(StrBuf* text, const OrtNode* node);
+/* An error that lists the nodes that nobody takes, in subgraphs too, and why not. */
+OrtStatus* refuse_unclaimed(const OrtSession* session);
+/* Logs (if the session's log is verbose) and records (if it is to) what EPs left to those behind them. */
+OrtStatus* note_not_taken(OrtSession* session);
+typedef struct NotTaken {
+  OrtAbiNotTaken* entries; /* texts are in the session's arena */
+  size_t count, capacity;
+} NotTaken;
 
 /* ---- layout.c: EPs that want channels last ---- */
 
@@ -217,6 +229,10 @@ OrtStatus* layout_check(const OrtEpGraphSupportInfo* info);
  * *cycle: NULL, or the newest claim of several nodes on a cycle (then `order` is not complete). `order` has
  * room for all nodes of the graph. */
 OrtStatus* graph_order(const OrtGraph* graph, OrtNode** order, size_t* order_count, Unit** cycle);
+
+/* True if a node outside lies between nodes of the claim, which has them and lists them in the graph's
+ * order: they cannot be fused, whatever else is claimed. */
+OrtStatus* claim_is_split(const Unit* claim, bool* split);
 
 /* ---- compile.c: from claims to something that runs ---- */
 
@@ -460,6 +476,8 @@ struct OrtSession {
   Plan plan;
   bool records_assignment;
   AssignmentInfo assignment;
+  bool records_not_taken;
+  NotTaken not_taken;
   OrtRunOptions* default_run_options;
   Profiler* profiler; /* profiler.h; NULL: the session is not profiled */
   bool has_run_hooks, is_serial;

@@ -191,6 +191,7 @@ static void session_free(OrtSession* session) {
   api_ReleaseRunOptions(session->default_run_options);
   model_release(session->model);
   mem_free(session->units);
+  mem_free(session->not_taken.entries);
   arena_release(&session->arena);
   session_options_release(session->options);
   fork_guard_close(&session->serial_fork);
@@ -216,6 +217,8 @@ static OrtStatus* session_new(const OrtEnv* env, ModelSource* source, const OrtS
   mutex_init(&session->serial, true);
   fork_guard_open(&session->serial_fork, &session->serial, true);
   set_logger(session);
+  session->records_not_taken =
+      session_options_config(own_options, "session.ort_abi_record_not_taken", "0")[0] == '1';
   session->records_assignment =
       session_options_config(own_options, "session.record_ep_graph_assignment_info", "0")[0] == '1';
   source->folder =

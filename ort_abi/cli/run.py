@@ -23,6 +23,7 @@ from ort_abi.cli._common import (
     register_library,
     register_python,
 )
+from ort_abi.cli._not_taken import RECORD, print_not_taken
 from ort_abi.value import dtype_of
 
 __all__ = ["add_parser", "main", "print_assignment"]
@@ -67,12 +68,14 @@ def main(arguments: argparse.Namespace) -> None:
         raise CommandError(f"there is no model {arguments.model}")
     inject_devices(arguments.device)
     options = ort_abi.SessionOptions()
+    options.add_session_config_entry(*RECORD)
     for key, value in _pairs(arguments.config, "--config"):
         options.add_session_config_entry(key, value)
     if arguments.no_fallback:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     ep_options = dict(_pairs(arguments.ep_option, "--ep-option"))
-    for devices in _chosen(arguments):
+    chosen = _chosen(arguments)
+    for devices in chosen:
         options.add_provider_for_devices(devices, ep_options)
 
     started = time.perf_counter()
@@ -93,6 +96,7 @@ def main(arguments: argparse.Namespace) -> None:
     load, best = (f"{number * 1e3:.3f} ms" for number in (load_seconds, min(seconds)))
     print(f"loaded in {load}, ran {len(seconds)} time(s), the best in {best}\n")
     print_assignment(session.assignment())
+    print_not_taken(session, (device.ep_name for devices in chosen for device in devices))
     print()
     header = ("OUTPUT", "DTYPE", "SHAPE", "VALUES")
     print_table(header, [(name, array.dtype, list(array.shape), _summary(array)) for name, array in named])
@@ -193,6 +197,7 @@ def _report(
         "load_seconds": load_seconds,
         "run_seconds": list(seconds),
         "assignment": [step._asdict() for step in session.assignment()],
+        "not_taken": [node._asdict() for node in session.get_not_taken()],
         "outputs": [
             {"name": name, "dtype": str(array.dtype), "shape": list(array.shape), "summary": _summary(array)}
             for name, array in outputs

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 import ort_abi._native
 from ort_abi._locks import registration_lock
+from ort_abi.ep._misspelt import warn_of_misspelt_names
 from ort_abi.ep._provider import ExecutionProvider
 
 __all__ = ["find", "library_path", "prepare", "register_with", "unregister_from"]
@@ -34,10 +35,12 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
     """Makes a class available under a registration name, by default the provider's own, and returns the name.
 
     A host that then registers `library_path()` under that name gets the class; until then another `prepare`
-    can take the name. Raises TypeError for a class that is no provider, ValueError for one without a name.
+    can take the name. Warns of names that look misspelt. Raises TypeError for a class that is no provider,
+    ValueError for one without a name.
     """
     if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
         raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
+    warn_of_misspelt_names(cls)
     for attribute in ("name", "vendor", "version"):
         text = getattr(cls, attribute)
         if not isinstance(text, str) or not text or "\0" in text:

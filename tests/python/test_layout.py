@@ -231,13 +231,6 @@ def test_resize_is_converted_as_in_stock(host: ModuleType) -> None:
     assert found == {"Transpose": 2, "nhwc Conv": 1, "nhwc Resize": 1}
 
 
-def test_resize_to_what_is_only_known_at_run_is_not_converted() -> None:
-    scales = np.array([1, 1, 2, 3], np.float32)
-    nodes = [conv(), node("Resize", ["a", "", "f"], ["y"])]
-    found = check(ort_abi, model(nodes, inputs={"f": scales}), f=scales)
-    assert found == {"Transpose": 2, "nhwc Conv": 1, "Resize": 1}
-
-
 # ---- what Transposes move through ----
 
 ROW = np.array([0.5, 2, -1], np.float32)

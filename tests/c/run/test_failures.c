@@ -188,7 +188,8 @@ static void test_an_old_ep_is_not_asked_for_what_it_has_not(void) {
   CHECK_OK(create_session("chain", 1, NO_FALLBACK, &session));
   check_run(session, chain_result);
   api()->ReleaseSession(session);
-  check_creation_fails(FAULT_OLD_EP, mixed, ORT_NOT_IMPLEMENTED, "the EP has no kernel registry");
+  check_creation_fails(FAULT_OLD_EP, mixed, ORT_NOT_IMPLEMENTED,
+                       "no kernel for it: it has no kernel registry");
 }
 
 static void check_run_fails(RunFault fault, const char* claims, OrtErrorCode code, const char* part) {
@@ -247,8 +248,8 @@ static void test_a_claimed_node_needs_a_kernel_of_its_type(void) {
   control->claims[0] = "single add";
   CHECK_FAILS(
       create_session("integers", 1, NO_FALLBACK, &session), ORT_NOT_IMPLEMENTED,
-      "EP 'RunEp' claimed node 'add' (Add, ai.onnx, version 14), but it has no kernel for it; one does not "
-      "take int32 for 'T'");
+      "EP 'RunEp' claimed node 'add' (Add, ai.onnx, version 14), but it has no kernel for it: it has kernels "
+      "for Add that take tensor(float) for 'T', the model has tensor(int32)");
   control->claims[0] = "single first;single middle;single last";
   control->fault = FAULT_UNKNOWN_CONSTRAINT;
   CHECK_FAILS(create_session("diamond", 1, NO_FALLBACK, &session), ORT_NOT_IMPLEMENTED,

@@ -83,12 +83,12 @@ static void test_a_later_ep_sees_what_is_taken(void) {
   CHECK(strcmp(control->seen_ep_name, "") == 0);
 }
 
-static void test_a_node_of_another_ep_is_taken_out_of_the_claim(void) {
+static void test_a_claim_on_a_node_of_another_ep_is_refused_whole(void) {
   reset();
-  check_claims("chain", "single relu", "fuse add mul relu", "OtherEp:2 RunEp:1", chain_result);
+  check_claims("chain", "single relu", "fuse mul relu;fuse add mul", "OtherEp:2 RunEp:1", chain_result);
   CHECK(strstr(logged,
-               "EP 'OtherEp': its claim on 'relu' (Relu, ai.onnx, version 14) is refused: EP 'RunEp' has") !=
-        NULL);
+               "EP 'OtherEp': its claim on 'mul' (Mul, ai.onnx, version 14), 'relu' (Relu, ai.onnx, "
+               "version 14) is refused: EP 'RunEp' has 'relu' already") != NULL);
 }
 
 static void test_faulty_claims_are_refused_and_others_stand(void) {
@@ -121,6 +121,13 @@ static void test_a_cycle_through_an_unclaimed_node_is_refused(void) {
                "OtherEp:1 OtherEp:1 OtherEp:1", diamond_result);
   CHECK(strstr(logged, "EP 'RunEp': its claim on 'first' (Relu, ai.onnx, version 14), 'last' (Add") != NULL);
   CHECK(strstr(logged, "wait for each other") != NULL);
+}
+
+static void test_a_claim_that_cannot_be_fused_costs_all_of_the_ep(void) {
+  reset();
+  check_claims("diamond", "single middle;fuse first last", "single first;single middle;single last",
+               "OtherEp:1 OtherEp:1 OtherEp:1", diamond_result);
+  CHECK(strstr(logged, "none of its claims on this graph stands") != NULL);
 }
 
 static void test_a_cycle_between_two_groups_costs_the_newer_one(void) {
@@ -157,8 +164,10 @@ static void test_unclaimed_nodes_are_all_listed(void) {
   const char* message = api()->GetErrorMessage(status);
   CHECK(strstr(message, "takes 2 nodes of the model (session.disable_cpu_ep_fallback is 1") != NULL);
   CHECK(strstr(message, "Asked: 'RunEp', 'OtherEp'.") != NULL);
-  CHECK(strstr(message, "\n  'add' (Add, ai.onnx, version 14)\n  'relu' (Relu, ai.onnx, version 14)") !=
-        NULL);
+  const char* add =
+      strstr(message, "\n  'add' (Add, ai.onnx, version 14)\n    EP 'RunEp' has a kernel for it");
+  const char* relu = strstr(message, "\n  'relu' (Relu, ai.onnx, version 14)\n    EP 'RunEp' has a kernel");
+  CHECK(add != NULL && relu > add);
   CHECK(strstr(message, "'mul'") == NULL);
   api()->ReleaseStatus(status);
 }
@@ -263,11 +272,12 @@ int main(int argc, char** argv) {
   RUN(test_two_models_have_two_fused_names);
   RUN(test_eps_share_a_model_in_the_users_order);
   RUN(test_a_later_ep_sees_what_is_taken);
-  RUN(test_a_node_of_another_ep_is_taken_out_of_the_claim);
+  RUN(test_a_claim_on_a_node_of_another_ep_is_refused_whole);
   RUN(test_faulty_claims_are_refused_and_others_stand);
   RUN(test_null_and_empty_claims_are_errors_for_the_ep);
   RUN(test_a_foreign_node_is_refused);
   RUN(test_a_cycle_through_an_unclaimed_node_is_refused);
+  RUN(test_a_claim_that_cannot_be_fused_costs_all_of_the_ep);
   RUN(test_a_cycle_between_two_groups_costs_the_newer_one);
   RUN(test_a_claim_inside_a_fused_node_is_void);
   RUN(test_kernels_with_subgraphs_are_refused);
