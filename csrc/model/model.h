@@ -29,6 +29,7 @@ struct OrtExternalInitializerInfo {
 struct OrtValueInfo {
   char* name;
   OrtTypeInfo* type;    /* NULL while unknown */
+  bool is_inferred;     /* the type, or its element type, is not the model's own */
   OrtGraph* graph;      /* whose value this is */
   OrtValueInfo* outer;  /* of a captured value: the enclosing graph's; else NULL */
   OrtValueInfo* origin; /* in a graph view: the source graph's; else NULL */
@@ -180,6 +181,13 @@ OrtStatus* model_add_default_attributes(OrtModel* model);
 /* Fills in the types of values that have none, from the op schemas, node by node (element types; shapes only
  * where they are plain). Called by model_read. */
 OrtStatus* model_infer_types(OrtModel* model);
+
+/* ---- type_check.c ---- */
+
+/* Holds every type that the model declares against what its operators make and take: an error that names
+ * value, node and both types. Shapes that contradict are a warning, as in stock ORT, but for initializers and
+ * what Scan gives to its body. When custom operators are known. */
+OrtStatus* model_check_types(OrtModel* model, const OrtLogger* logger);
 
 /* ---- layout.c ---- */
 

@@ -68,13 +68,16 @@ OrtStatus* ORT_API_CALL api_ShapeInferContext_SetOutputTypeShape(const OrtShapeI
   const OrtTypeInfo* old = value->type;
   if (old != NULL && (old->kind != ONNX_TYPE_TENSOR || old->tensor->has_shape)) return NULL;
   ONNXTensorElementDataType element = info->element_type;
-  if (element == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED && old != NULL) element = old->tensor->element_type;
+  bool has_element = old != NULL && old->tensor->element_type != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  if (has_element && (element == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED || !value->is_inferred))
+    element = old->tensor->element_type;
   Arena* arena = &context->infer->model->arena;
   OrtTensorTypeAndShapeInfo* tensor = shape_info_new(arena, element, info->has_shape, info->rank, info->dims,
                                                      (const char* const*)info->symbols);
   OrtTypeInfo* type = tensor != NULL ? type_info_new_tensor(arena, ONNX_TYPE_TENSOR, tensor) : NULL;
   if (type == NULL) return status_no_memory();
   value->type = type;
+  value->is_inferred = value->is_inferred || !has_element;
   return NULL;
 }
 

@@ -96,8 +96,7 @@ static const OrtTypeInfo* input_of_parameter(const OrtNode* node, const OpSchema
   return NULL;
 }
 
-static OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema,
-                                 size_t output) {
+OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema, size_t output) {
   bool found = false;
   OrtTypeInfo* type = infer_by_custom_op(infer, node, output, &found);
   if (!found) type = infer_by_rule(infer, node, output, &found);
@@ -113,6 +112,24 @@ static OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const Op
 
 static void infer_graph(TypeInfer* infer, OrtGraph* graph);
 
+/* The model states the type; what an earlier walk found is found anew, as operators may have changed. */
+static bool is_declared(const OrtValueInfo* value) {
+  return !value->is_inferred && value->type != NULL &&
+         !(value->type->kind == ONNX_TYPE_TENSOR &&
+           value->type->tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED);
+}
+
+/* A tensor type that the model states without an element type gets that and keeps its shape. */
+static void set_type(OrtValueInfo* value, OrtTypeInfo* type) {
+  if (type == NULL) return;
+  value->is_inferred = true;
+  if (value->type != NULL && value->type->kind == ONNX_TYPE_TENSOR && type->kind == ONNX_TYPE_TENSOR &&
+      value->type->tensor->has_shape && !type->tensor->has_shape)
+    value->type->tensor->element_type = type->tensor->element_type;
+  else
+    value->type = type;
+}
+
 /* Types that a subgraph gets from its node, where the model leaves them out. */
 static void infer_subgraph_inputs(TypeInfer* infer, const OrtNode* node, OrtGraph* subgraph) {
   for (size_t i = 0; i < subgraph->captured_count; i++)
@@ -125,32 +142,15 @@ static void infer_subgraph_inputs(TypeInfer* infer, const OrtNode* node, OrtGrap
   for (size_t i = 0; i < subgraph->input_count; i++) {
     OrtValueInfo* input = subgraph->inputs[i];
     const OrtTypeInfo* given = infer_input(node, i + shift);
-    if (input->type != NULL) continue;
+    if (is_declared(input)) continue;
     if (is_loop && i < 2)
-      input->type = infer_tensor(
-          infer, i == 0 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL);
+      set_type(input, infer_tensor(infer, i == 0 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64
+                                                 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL));
     else if (is_map && given != NULL && given->kind == ONNX_TYPE_SEQUENCE)
-      input->type = infer_without_shape(infer, given->sequence.element);
+      set_type(input, infer_without_shape(infer, given->sequence.element));
     else
-      input->type = infer_without_shape(infer, given);
+      set_type(input, infer_without_shape(infer, given));
   }
-}
-
-/* Fills in an unknown type; a known tensor type without an element type gets that and keeps its shape. */
-static void set_type(OrtValueInfo* value, OrtTypeInfo* type) {
-  if (type == NULL) return;
-  if (value->type == NULL) {
-    value->type = type;
-  } else if (value->type->kind == ONNX_TYPE_TENSOR && type->kind == ONNX_TYPE_TENSOR &&
-             value->type->tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED) {
-    value->type->tensor->element_type = type->tensor->element_type;
-  }
-}
-
-static bool is_known(const OrtValueInfo* value) {
-  return value->type != NULL &&
-         !(value->type->kind == ONNX_TYPE_TENSOR &&
-           value->type->tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED);
 }
 
 static void infer_node(TypeInfer* infer, OrtNode* node) {
@@ -159,8 +159,10 @@ static void infer_node(TypeInfer* infer, OrtNode* node) {
     infer_graph(infer, node->subgraphs[i]);
   }
   const OpSchema* schema = NULL;
+  /* As in stock ORT, what the model says of a Constant's type counts for nothing. */
+  bool is_constant = node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
   for (size_t i = 0; i < node->output_count; i++) {
-    if (node->outputs[i] == NULL || is_known(node->outputs[i])) continue;
+    if (node->outputs[i] == NULL || (is_declared(node->outputs[i]) && !is_constant)) continue;
     if (schema == NULL) schema = op_schema_find(node->domain, node->op_type, node->since_version);
     set_type(node->outputs[i], infer_output(infer, node, schema, i));
   }

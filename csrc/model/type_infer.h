@@ -3,11 +3,11 @@
 #define ORT_ABI_TYPE_INFER_H
 
 #include "model/model.h"
+#include "model/op_schema.h"
 
 #define ELEMENT_TYPE_LIMIT (ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0 + 1)
 
-/* One walk over a model. Types are made once and shared by values: nobody changes a value's type afterwards.
- */
+/* One walk over a model. Types without a shape are made once and shared by values: nobody changes them. */
 typedef struct TypeInfer {
   OrtModel* model;
   OrtTypeInfo* tensors[ELEMENT_TYPE_LIMIT]; /* "tensor(x)" without a shape, made when first needed */
@@ -24,6 +24,8 @@ OrtTypeInfo* infer_of_text(TypeInfer* infer, const char* text);
 /* The type of an input; NULL if the input is missing or of an unknown type. */
 const OrtTypeInfo* infer_input(const OrtNode* node, size_t index);
 
+/* The type that the node's operator makes its output as; NULL: unknown. `schema` may be NULL. */
+OrtTypeInfo* infer_output(TypeInfer* infer, const OrtNode* node, const OpSchema* schema, size_t output);
 /* An output's type where the schema alone cannot tell it. *found says whether there is a rule for the
  * operator. */
 OrtTypeInfo* infer_by_rule(TypeInfer* infer, const OrtNode* node, size_t output, bool* found);

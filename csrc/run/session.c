@@ -131,6 +131,7 @@ static OrtStatus* read_model(OrtSession* session, const ModelSource* source) {
 /* From EPs to a session that runs. */
 static OrtStatus* initialize(OrtSession* session, const OrtSessionOptions* user_options) {
   TRY(session_add_custom_ops(session));
+  TRY(model_check_types(session->model, &session->logger));
   TRY(model_add_default_attributes(session->model));
   TRY(hash_model(session));
   TRY(partition_model(session));
