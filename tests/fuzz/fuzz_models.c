@@ -1,8 +1,9 @@
 /* Runs hostile models: generated ones, damaged ones, and both. See README.md in this folder.
  *
- *   fuzz_models [--seed S] [--from A] [--to B] [--write FILE] [MODEL...]
+ *   fuzz_models [--seed S] [--from A] [--to B] [--hostility H] [--write FOLDER] [MODEL...]
  *
- * Execution n of a seed is always the same; --write keeps the bytes of execution A and runs nothing. */
+ * Executions A to B-1. Execution n of a seed is always the same. With --hostility all models are generated,
+ * with H bad choices in a thousand. --write keeps the models as FOLDER/n.onnx and runs nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 typedef struct Options {
   uint64_t seed, from, to;
   const char* write;
+  int hostility; /* -1: all kinds of models */
   Model* corpus; /* owned, as their bytes */
   size_t corpus_count;
 } Options;
@@ -49,7 +51,7 @@ static Model read_file(const char* path) {
 }
 
 static Options read_options(int count, char** arguments) {
-  Options options = {.seed = 1, .to = 1000};
+  Options options = {.seed = 1, .to = 1000, .hostility = -1};
   options.corpus = calloc((size_t)count, sizeof *options.corpus);
   if (options.corpus == NULL) exit(2);
   for (int i = 1; i < count; i++) {
@@ -62,6 +64,7 @@ static Options read_options(int count, char** arguments) {
     if (strcmp(arguments[i], "--seed") == 0) options.seed = number;
     if (strcmp(arguments[i], "--from") == 0) options.from = number;
     if (strcmp(arguments[i], "--to") == 0) options.to = number;
+    if (strcmp(arguments[i], "--hostility") == 0) options.hostility = (int)number;
     if (strcmp(arguments[i], "--write") == 0) options.write = value;
     i++;
   }
@@ -77,6 +80,10 @@ static void make_model(const Options* options, Rng* rng, Bytes* scratch, Bytes* 
   static const uint32_t hostilities[] = {0, 10, 30, 100};
   bool has_corpus = options->corpus_count != 0;
   uint32_t kind = rng_below(rng, has_corpus ? 8 : 4);
+  if (options->hostility >= 0) {
+    generate_model(rng, (uint32_t)options->hostility, model);
+    return;
+  }
   if (kind < 3) {
     generate_model(rng, hostilities[rng_below(rng, 4)], model);
     return;
@@ -95,11 +102,17 @@ static void make_model(const Options* options, Rng* rng, Bytes* scratch, Bytes* 
     damage_fields(rng, base, other, model);
 }
 
-static int write_model(const Options* options, const Bytes* model) {
-  FILE* file = fopen(options->write, "wb");
-  if (file == NULL || fwrite(model->data, 1, model->size, file) != model->size || fclose(file) != 0) {
-    perror(options->write);
-    return 2;
+static int write_all(const Options* options, Bytes* scratch, Bytes* model) {
+  char path[4096];
+  for (uint64_t n = options->from; n < options->to; n++) {
+    Rng rng = rng_for(options->seed, n);
+    make_model(options, &rng, scratch, model);
+    snprintf(path, sizeof path, "%s/%llu.onnx", options->write, (unsigned long long)n);
+    FILE* file = fopen(path, "wb");
+    if (file == NULL || fwrite(model->data, 1, model->size, file) != model->size || fclose(file) != 0) {
+      perror(path);
+      return 2;
+    }
   }
   return 0;
 }
@@ -133,13 +146,10 @@ int main(int count, char** arguments) {
   int result;
   now.seed = options.seed;
   if (__sanitizer_set_death_callback != NULL) __sanitizer_set_death_callback(say_where);
-  if (options.write != NULL) {
-    Rng rng = rng_for(options.seed, options.from);
-    make_model(&options, &rng, &scratch, &model);
-    result = write_model(&options, &model);
-  } else {
+  if (options.write != NULL)
+    result = write_all(&options, &scratch, &model);
+  else
     result = execute_all(&options, &scratch, &model);
-  }
   for (size_t i = 0; i < options.corpus_count; i++) free((void*)(uintptr_t)options.corpus[i].data);
   free(options.corpus);
   free(model.data);
