@@ -169,7 +169,7 @@ static OrtStatus* check_inputs(TypeCheck* check, const OrtNode* node, const OpSc
   return NULL;
 }
 
-/* ---- Bodies of If, Loop and Scan ---- */
+/* ---- Bodies of If, Loop, Scan and SequenceMap ---- */
 
 static bool is_node(const OrtNode* node, const char* op_type) {
   return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
@@ -202,6 +202,7 @@ typedef struct Carried {
 } Carried;
 
 static Carried carried_of(const OrtNode* node) {
+  if (is_node(node, "SequenceMap")) return (Carried){.count = 0};
   bool is_scan = is_node(node, "Scan");
   const OrtOpAttr* scanned = is_scan ? node_find_attribute(node, "num_scan_inputs") : NULL;
   Carried carried = {.is_scan = is_scan, .has_batch = is_scan && node->since_version < 9};
@@ -222,15 +223,21 @@ static size_t scanned_axis(const OrtNode* node, size_t index, const OrtTypeInfo*
   return axis >= 0 && shape != NULL && axis < (int64_t)shape->rank ? (size_t)axis : SIZE_MAX;
 }
 
+/* What the body's input `index` gets; NULL: unknown. */
+static const OrtTypeInfo* given_to_body(TypeCheck* check, const OrtNode* node, const Carried* carried,
+                                        size_t index) {
+  if (is_node(node, "Loop") && index < carried->body_input)
+    return infer_tensor(
+        &check->infer, index == 0 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL);
+  const OrtTypeInfo* given = infer_input(node, index - carried->body_input + carried->first_input);
+  bool is_map = is_node(node, "SequenceMap"); /* the body gets one element of each sequence */
+  return is_map && given != NULL && given->kind == ONNX_TYPE_SEQUENCE ? given->sequence.element : given;
+}
+
 static OrtStatus* check_body_input(TypeCheck* check, const OrtNode* node, const Carried* carried,
                                    const OrtGraph* body, size_t index) {
   const OrtValueInfo* input = body->inputs[index];
-  const OrtTypeInfo* given;
-  if (!carried->is_scan && index < carried->body_input)
-    given = infer_tensor(
-        &check->infer, index == 0 ? ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 : ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL);
-  else
-    given = infer_input(node, index - carried->body_input + carried->first_input);
+  const OrtTypeInfo* given = given_to_body(check, node, carried, index);
   if (!is_same_type(input->type, given))
     return contradiction(node, "the body's input", input->name, input->type, "but it gets", given, false);
   if (!carried->is_scan || carried->has_batch)
@@ -261,7 +268,7 @@ static OrtStatus* check_carried(const OrtNode* node, const Carried* carried, con
 static OrtStatus* check_graph(TypeCheck* check, const OrtGraph* graph);
 
 static OrtStatus* check_bodies(TypeCheck* check, const OrtNode* node) {
-  bool has_iterations = is_node(node, "Loop") || is_node(node, "Scan");
+  bool has_iterations = is_node(node, "Loop") || is_node(node, "Scan") || is_node(node, "SequenceMap");
   for (size_t i = 0; i < node->subgraph_count; i++) {
     const OrtGraph* body = node->subgraphs[i];
     Carried carried = carried_of(node);

@@ -27,6 +27,11 @@ bool value_set_string(OrtValue* value, size_t index, const char* text, size_t le
 }
 
 OrtStatus* value_copy_strings(const OrtValue* source, OrtValue* target) {
+  TRY(require_strings(source, __func__));
+  TRY(require_strings(target, __func__));
+  if (source->element_count != target->element_count)
+    return status_new(ORT_INVALID_ARGUMENT, "%zu strings cannot be copied into a tensor of %zu",
+                      source->element_count, target->element_count);
   const StringElement* strings = source->data;
   for (size_t i = 0; i < source->element_count; i++) {
     if (!value_set_string(target, i, strings[i].text, strings[i].length)) return status_no_memory();

@@ -64,11 +64,11 @@ static OrtStatus* bind_value(Frame* frame, size_t index, OrtValue* value) {
   const InputSpec* spec = &frame->plan->inputs[index];
   if (value == NULL || value->kind != ONNX_TYPE_TENSOR)
     return status_new(ORT_INVALID_ARGUMENT, "input '%s' of the subgraph is no tensor", spec->name);
-  if (spec->tensor != NULL && spec->tensor->element_type != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED &&
-      spec->tensor->element_type != value->element_type)
+  ONNXTensorElementDataType wanted =
+      spec->tensor != NULL ? spec->tensor->element_type : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  if (wanted != value->element_type)
     return status_new(ORT_INVALID_ARGUMENT, "input '%s' of the subgraph is of type %s, it wants %s",
-                      spec->name, element_type_name(value->element_type),
-                      element_type_name(spec->tensor->element_type));
+                      spec->name, element_type_name(value->element_type), element_type_name(wanted));
   frame->input_given[index] = 1;
   frame->values[spec->slot] = value;
   if (!memory_device_is_host(&value->memory->device)) frame->has_device_values = true;
@@ -126,16 +126,13 @@ done:
 
 /* ---- Outputs of the node ---- */
 
-static OrtStatus* wrong_type(const OrtKernelContext* context, size_t index, const OrtValue* value) {
-  const Slot* slot = &context->frame->plan->slots[context->step->outputs[index]];
+/* An output is made, and read, as the type of its slot. */
+static OrtStatus* check_type(const OrtKernelContext* context, int32_t output, const OrtValue* value) {
+  const Slot* slot = &context->frame->plan->slots[output];
+  if (slot->element_type == value->element_type) return NULL;
   return status_new(ORT_INVALID_ARGUMENT, "output '%s' would be of type %s, the model says %s",
                     slot->value->name, element_type_name(value->element_type),
                     element_type_name(slot->element_type));
-}
-
-static bool type_fits(const OrtKernelContext* context, int32_t slot, const OrtValue* value) {
-  ONNXTensorElementDataType type = context->frame->plan->slots[slot].element_type;
-  return type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED || type == value->element_type;
 }
 
 /* The slot of the node's output, -1 if nobody wants it. */
@@ -143,8 +140,21 @@ static int32_t output_slot(const OrtKernelContext* context, size_t index) {
   return index < context->step->output_count ? context->step->outputs[index] : -1;
 }
 
+OrtStatus* typed_output(OrtKernelContext* context, size_t index, const OrtValue* like, const int64_t* dims,
+                        size_t rank, OrtValue** out) {
+  int32_t slot = output_slot(context, index);
+  *out = NULL;
+  if (slot < 0) return NULL;
+  TRY(check_type(context, slot, like));
+  return api_KernelContext_GetOutput(context, index, dims, rank, out);
+}
+
 OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValue* target) {
   if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return value_copy_strings(source, target);
+  if (source->element_type != target->element_type || source->size_bytes != target->size_bytes)
+    return status_new(ORT_FAIL, "a tensor of %zu bytes of %s cannot be copied into one of %zu of %s",
+                      source->size_bytes, element_type_name(source->element_type), target->size_bytes,
+                      element_type_name(target->element_type));
   if (!memory_device_is_host(&source->memory->device) || !memory_device_is_host(&target->memory->device))
     return finish_stream(
         context, env_copy_tensors(context->frame->session->env, &source, &target, ep_stream(context), 1));
@@ -153,12 +163,9 @@ OrtStatus* copy_value(OrtKernelContext* context, const OrtValue* source, OrtValu
 }
 
 OrtStatus* copy_output(OrtKernelContext* context, size_t index, const OrtValue* value) {
-  int32_t slot = output_slot(context, index);
-  if (slot < 0) return NULL;
-  if (!type_fits(context, slot, value)) return wrong_type(context, index, value);
   OrtValue* target = NULL;
-  TRY(api_KernelContext_GetOutput(context, index, value->dims, value->rank, &target));
-  return copy_value(context, value, target);
+  TRY(typed_output(context, index, value, value->dims, value->rank, &target));
+  return target != NULL ? copy_value(context, value, target) : NULL;
 }
 
 OrtStatus* give_output(OrtKernelContext* context, size_t index, OrtValue** value) {
@@ -171,17 +178,14 @@ OrtStatus* give_output(OrtKernelContext* context, size_t index, OrtValue** value
     return NULL;
   }
   const OrtMemoryInfo* wanted = frame->session->places[frame->plan->slots[slot].place].memory;
-  OrtStatus* status = NULL;
   bool is_sole = atomic_load_explicit(&given->references, memory_order_relaxed) == 1;
-  if (!type_fits(context, slot, given)) {
-    status = wrong_type(context, index, given);
-  } else if (frame->values[slot] == NULL && is_sole &&
-             memory_device_equal(&given->memory->device, &wanted->device)) {
+  OrtStatus* status = check_type(context, slot, given);
+  if (status == NULL && frame->values[slot] == NULL && is_sole &&
+      memory_device_equal(&given->memory->device, &wanted->device)) {
     frame->values[slot] = given;
     return NULL;
-  } else {
-    status = copy_output(context, index, given);
   }
+  if (status == NULL) status = copy_output(context, index, given);
   value_release(given);
   return status;
 }
@@ -189,14 +193,11 @@ OrtStatus* give_output(OrtKernelContext* context, size_t index, OrtValue** value
 OrtStatus* stacked_output(OrtKernelContext* context, size_t index, int64_t length, const OrtValue* item,
                           OrtValue** out) {
   *out = NULL;
-  int32_t slot = output_slot(context, index);
-  if (slot < 0) return NULL;
-  if (!type_fits(context, slot, item)) return wrong_type(context, index, item);
   int64_t* dims = mem_calloc(item->rank + 1, sizeof *dims);
   if (dims == NULL) return status_no_memory();
   dims[0] = length;
   for (size_t i = 0; i < item->rank; i++) dims[i + 1] = item->dims[i];
-  OrtStatus* status = api_KernelContext_GetOutput(context, index, dims, item->rank + 1, out);
+  OrtStatus* status = typed_output(context, index, item, dims, item->rank + 1, out);
   mem_free(dims);
   return status;
 }

@@ -32,7 +32,11 @@ OrtStatus* body_run(BodyRun* run, const BodyInput* inputs);
 OrtStatus* give_output(OrtKernelContext* context, size_t index, OrtValue** value);
 /* copies. */
 OrtStatus* copy_output(OrtKernelContext* context, size_t index, const OrtValue* value);
-/* borrows: the new output, NULL if nobody wants it. [`length`, dims...] */
+/* borrows: output `index`, of the element type of `like`, which must be the model's; NULL if nobody wants it.
+ */
+OrtStatus* typed_output(OrtKernelContext* context, size_t index, const OrtValue* like, const int64_t* dims,
+                        size_t rank, OrtValue** out);
+/* The same: [`length`, dims of item...] */
 OrtStatus* stacked_output(OrtKernelContext* context, size_t index, int64_t length, const OrtValue* item,
                           OrtValue** out);
 /* Fills `target` with `source`, of the same shape and type. */

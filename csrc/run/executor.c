@@ -7,18 +7,29 @@
 
 /* ---- A step ---- */
 
+/* "EP 'x': node 'n' (Relu, ai.onnx, version 14)". gives (caller releases with mem_free); NULL: no memory. */
+static char* step_text(const Step* step) {
+  const Unit* unit = step->unit;
+  StrBuf text = {0};
+  strbuf_append(&text, "EP '%s': ", unit->ep->name);
+  if (unit->is_fused) {
+    strbuf_append(&text, "fused node '%s' (%zu node%s, the first is '%s', %s)", unit->node->name,
+                  unit->node_count, unit->node_count == 1 ? "" : "s", unit->nodes[0]->name,
+                  unit->nodes[0]->op_type);
+  } else {
+    strbuf_append(&text, "node ");
+    describe_node(&text, unit->node);
+  }
+  if (!text.failed) return text.text;
+  strbuf_release(&text);
+  return NULL;
+}
+
 /* takes `cause`, gives it with EP, node and op in front. */
 static OrtStatus* step_failure(OrtStatus* cause, const Step* step) {
-  const Unit* unit = step->unit;
-  if (unit->is_fused)
-    return ep_failure(cause, "EP '%s': fused node '%s' (%zu node%s, the first is '%s', %s) failed",
-                      unit->ep->name, unit->node->name, unit->node_count, unit->node_count == 1 ? "" : "s",
-                      unit->nodes[0]->name, unit->nodes[0]->op_type);
-  StrBuf text = {0};
-  describe_node(&text, unit->node);
-  OrtStatus* status =
-      ep_failure(cause, "EP '%s': node %s failed", unit->ep->name, text.failed ? "?" : text.text);
-  strbuf_release(&text);
+  char* text = step_text(step);
+  OrtStatus* status = ep_failure(cause, "%s failed", text != NULL ? text : step->unit->ep->name);
+  mem_free(text);
   return status;
 }
 
@@ -36,13 +47,20 @@ static bool shape_fits(const OrtTensorTypeAndShapeInfo* model, const OrtValue* v
   return true;
 }
 
+/* What the model says of a value's shape; NULL: nothing that the value would contradict. */
+static const OrtTensorTypeAndShapeInfo* other_shape(const Slot* slot, const OrtValue* value) {
+  const OrtTypeInfo* type = slot->value->type;
+  const OrtTensorTypeAndShapeInfo* model = type != NULL ? type->tensor : NULL;
+  bool fits =
+      model == NULL || !model->has_shape || value->kind != ONNX_TYPE_TENSOR || shape_fits(model, value);
+  return fits ? NULL : model;
+}
+
 /* Warns, in stock ORT's words, of an output of the graph that is not as the model says. Callers may have
  * relied on it. */
 static void check_shape(const Frame* frame, const Step* step, const Slot* slot, const OrtValue* value) {
-  const OrtTypeInfo* type = slot->value->type;
-  const OrtTensorTypeAndShapeInfo* model = type != NULL ? type->tensor : NULL;
-  if (model == NULL || !model->has_shape || value->kind != ONNX_TYPE_TENSOR || shape_fits(model, value))
-    return;
+  const OrtTensorTypeAndShapeInfo* model = other_shape(slot, value);
+  if (model == NULL) return;
   StrBuf expected = {0}, actual = {0};
   append_shape(&expected, model->dims, model->rank);
   append_shape(&actual, value->dims, value->rank);
@@ -53,6 +71,44 @@ static void check_shape(const Frame* frame, const Step* step, const Slot* slot, 
       step->unit->ep->name, step->unit->node->name);
   strbuf_release(&expected);
   strbuf_release(&actual);
+}
+
+/* The step that makes the value of a slot, behind copies of it; NULL: none of this graph. */
+static const Step* maker_of(const Plan* plan, int32_t slot) {
+  for (size_t i = 0; i < plan->step_count; i++) {
+    const Step* step = &plan->steps[i];
+    for (size_t k = 0; k < step->output_count; k++) {
+      if (step->outputs[k] != slot) continue;
+      if (!step->unit->is_copy) return step;
+      slot = step->inputs[0];
+      i = (size_t)-1; /* from the start, for the copied one */
+      break;
+    }
+  }
+  return NULL;
+}
+
+/* takes `status` of a step that failed. Where an input has another shape than the model says, whoever made it
+ * so comes first: the step had no chance. */
+static OrtStatus* blame_makers(const Frame* frame, const Step* step, OrtStatus* status) {
+  for (size_t i = step->read_count; i-- > 0;) {
+    const OrtValue* value = step->inputs[i] >= 0 ? frame->values[step->inputs[i]] : NULL;
+    const Slot* slot = value != NULL ? &frame->plan->slots[step->inputs[i]] : NULL;
+    const OrtTensorTypeAndShapeInfo* model = slot != NULL ? other_shape(slot, value) : NULL;
+    const Step* maker = model != NULL ? maker_of(frame->plan, step->inputs[i]) : NULL;
+    if (maker == NULL) continue;
+    StrBuf expected = {0}, actual = {0};
+    append_shape(&expected, model->dims, model->rank);
+    append_shape(&actual, value->dims, value->rank);
+    char* text = step_text(maker);
+    status = status_wrap(status, "%s made its output '%s' of shape %s, the model says %s; then",
+                         text != NULL ? text : maker->unit->ep->name, slot->value->name,
+                         actual.failed ? "?" : actual.text, expected.failed ? "?" : expected.text);
+    mem_free(text);
+    strbuf_release(&expected);
+    strbuf_release(&actual);
+  }
+  return status;
 }
 
 static OrtStatus* check_produced(const Frame* frame, const Step* step) {
@@ -117,7 +173,7 @@ static OrtStatus* run_steps(Frame* frame) {
     OrtStatus* status = step->wait_count != 0 ? devices_wait(frame, step) : NULL;
     if (status == NULL) status = is_measured ? measured_step(frame, step) : call_step(frame, step);
     if (status == NULL && step->notification >= 0) status = devices_notify(frame, step);
-    if (status != NULL) return step_failure(status, step);
+    if (status != NULL) return blame_makers(frame, step, step_failure(status, step));
     TRY(check_produced(frame, step));
     for (size_t i = 0; i < step->last_used_count; i++) frame_drop(frame, step->last_used[i]);
   }

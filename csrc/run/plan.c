@@ -15,6 +15,13 @@ static const OrtTensorTypeAndShapeInfo* tensor_of(const OrtValueInfo* value) {
   return value->type != NULL && value->type->kind == ONNX_TYPE_TENSOR ? value->type->tensor : NULL;
 }
 
+/* The same of what a caller gives for it: an optional one is there. */
+static const OrtTensorTypeAndShapeInfo* given_tensor(const OrtValueInfo* value) {
+  const OrtTypeInfo* type = value->type;
+  if (type != NULL && type->kind == ONNX_TYPE_OPTIONAL) type = type->optional.element;
+  return type != NULL && type->kind == ONNX_TYPE_TENSOR ? type->tensor : NULL;
+}
+
 /* A new slot for the value, or the one it has. */
 static int32_t slot_for(Planner* planner, OrtValueInfo* value, SlotKind kind) {
   if (value->slot >= 0) return (int32_t)value->slot;
@@ -38,7 +45,7 @@ static OrtStatus* add_input(Planner* planner, OrtValueInfo* value) {
                       .name = value->name,
                       .slot = slot_for(planner, value, SLOT_INPUT),
                       .is_required = value->initializer == NULL,
-                      .tensor = tensor_of(value)};
+                      .tensor = given_tensor(value)};
   return name_map_put(&plan->input_names, spec->name, spec) ? NULL : status_no_memory();
 }
 
@@ -88,7 +95,8 @@ static OrtStatus* plan_outputs(Planner* planner) {
     *spec = (OutputSpec){.value = value,
                          .name = value->name,
                          .slot = slot_for(planner, value, is_produced ? SLOT_OUTPUT : SLOT_CONSTANT),
-                         .is_copied = !is_produced};
+                         .is_copied = !is_produced,
+                         .tensor = tensor_of(value)};
     Slot* slot = &plan->slots[spec->slot];
     if (is_produced) slot->output = (int32_t)plan->output_count;
     slot->is_needed = true;

@@ -311,14 +311,15 @@ typedef struct InputSpec {
   int32_t slot;
   bool is_required;                        /* else an initializer is the default */
   bool is_read_on_host;                    /* a unit reads it as it is, in host memory */
-  const OrtTensorTypeAndShapeInfo* tensor; /* NULL: any */
+  const OrtTensorTypeAndShapeInfo* tensor; /* what it must be; NULL: nobody can give it */
 } InputSpec;
 
 typedef struct OutputSpec {
   const OrtValueInfo* value;
   const char* name;
   int32_t slot;
-  bool is_copied; /* an input or a constant: not made by a step */
+  bool is_copied;                          /* an input or a constant: not made by a step */
+  const OrtTensorTypeAndShapeInfo* tensor; /* what it must be; NULL: it cannot be preallocated */
 } OutputSpec;
 
 #define PLAN_FRAMES 16

@@ -173,7 +173,6 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
                           const OrtMemoryInfo* memory, OrtSyncStream* stream, OrtValue** out) {
   OrtEnv* env = frame->session->env;
   OrtValue* target = *out;
-  bool is_string = source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
   if (target == NULL) {
     OrtAllocator* allocator = memory != NULL ? env_shared_allocator(env, memory) : allocator_cpu();
     if (allocator == NULL)
@@ -182,17 +181,18 @@ OrtStatus* copy_to_output(Frame* frame, const OutputSpec* spec, const OrtValue* 
     TRY(value_new_tensor(allocator, source->element_type, source->rank, source->dims, &target));
   }
   OrtStatus* status = NULL;
-  if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
-      memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0)
+  if (target->element_type != source->element_type)
+    status = status_new(ORT_INVALID_ARGUMENT, "preallocated output '%s' is of %s, the value it shows of %s",
+                        spec->name, element_type_name(target->element_type),
+                        element_type_name(source->element_type));
+  else if (target->rank != source->rank || target->size_bytes != source->size_bytes ||
+           memcmp(target->dims, source->dims, source->rank * sizeof(int64_t)) != 0)
     status = status_new(ORT_INVALID_ARGUMENT,
                         "preallocated output '%s' has another shape than the value it shows", spec->name);
-  else if (!is_string)
+  else if (source->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
+    status = value_copy_strings(source, target);
+  else
     status = env_copy_tensors(env, &source, &target, stream, 1);
-  const StringElement* strings = source->data;
-  for (size_t i = 0; is_string && i < source->element_count && status == NULL; i++) {
-    const char* text = strings[i].text != NULL ? strings[i].text : "";
-    if (!value_set_string(target, i, text, strings[i].length)) status = status_no_memory();
-  }
   if (status != NULL && *out == NULL) value_release(target);
   if (status == NULL) *out = target;
   return status;

@@ -63,13 +63,27 @@ static OrtStatus* wrong_value(const char* kind, const char* name, const OrtTenso
   return status;
 }
 
-/* Element type, rank and fixed dimensions. */
-static OrtStatus* check_value(const char* kind, const char* name, const OrtTensorTypeAndShapeInfo* tensor,
-                              const OrtValue* value) {
-  if (value->kind != ONNX_TYPE_TENSOR)
-    return status_new(ORT_INVALID_ARGUMENT, "%s '%s' is no tensor, the model wants one", kind, name);
-  if (tensor == NULL) return NULL;
-  if (value->element_type != tensor->element_type && tensor->element_type != 0)
+/* What is given where the model has no tensor, or nobody knows what. */
+static OrtStatus* no_tensor(const char* kind, const OrtValueInfo* model, const OrtValue* value) {
+  char *wanted = type_info_text(model->type), *got = value_type_text(value);
+  OrtStatus* status =
+      value->kind != ONNX_TYPE_TENSOR
+          ? status_new(ORT_INVALID_ARGUMENT, "%s '%s' is no tensor, the model wants one", kind, model->name)
+          : status_new(ORT_INVALID_ARGUMENT, "%s '%s' is %s, its type in the model is %s", kind, model->name,
+                       got != NULL ? got : "?", wanted != NULL ? wanted : "?");
+  mem_free(wanted);
+  mem_free(got);
+  return status;
+}
+
+/* Element type, rank and fixed dimensions. A kernel writes and reads by the type that the model has. */
+static OrtStatus* check_value(const char* kind, const OrtValueInfo* model,
+                              const OrtTensorTypeAndShapeInfo* tensor, const OrtValue* value) {
+  const char* name = model->name;
+  if (value->kind != ONNX_TYPE_TENSOR || tensor == NULL ||
+      tensor->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
+    return no_tensor(kind, model, value);
+  if (value->element_type != tensor->element_type)
     return wrong_value(kind, name, tensor, value, "the element type");
   if (!tensor->has_shape) return NULL;
   if (value->rank != tensor->rank) return wrong_value(kind, name, tensor, value, "the rank");
@@ -107,7 +121,7 @@ OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* c
       return status_new(ORT_INVALID_ARGUMENT, "the value of input '%s' is NULL", spec->name);
     if (frame->input_given[spec - plan->inputs])
       return status_new(ORT_INVALID_ARGUMENT, "input '%s' is given twice", spec->name);
-    TRY(check_value("input", spec->name, spec->tensor, values[i]));
+    TRY(check_value("input", spec->value, spec->tensor, values[i]));
     frame->input_given[spec - plan->inputs] = 1;
     if (!memory_device_is_host(&values[i]->memory->device)) frame->has_device_values = true;
     frame->values[spec->slot] = (OrtValue*)values[i]; /* kernels see it as const */
@@ -125,8 +139,7 @@ OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const*
     uint32_t* place = &frame->output_place[spec - plan->outputs];
     if (*place != 0) return status_new(ORT_INVALID_ARGUMENT, "output '%s' is asked for twice", spec->name);
     if (values[i] != NULL) {
-      const OrtTypeInfo* type = spec->value->type;
-      TRY(check_value("preallocated output", spec->name, type != NULL ? type->tensor : NULL, values[i]));
+      TRY(check_value("preallocated output", spec->value, spec->tensor, values[i]));
       const OrtMemoryInfo* made_in = frame->session->places[plan->slots[spec->slot].place].memory;
       bool is_there = memory_device_equal(&made_in->device, &values[i]->memory->device);
       bool is_host =

@@ -111,7 +111,7 @@ static OrtStatus* front_to_axis(const ScanRun* scan, const OrtValue* value, size
     permutation[i] = i == axis ? 0 : i < axis ? i + 1 : i;
     dims[i] = value->dims[permutation[i]];
   }
-  TRY_DONE(api_KernelContext_GetOutput(scan->context, index, dims, value->rank, &output));
+  TRY_DONE(typed_output(scan->context, index, value, dims, value->rank, &output));
   if (output != NULL) status = transpose(scan, permutation, value, output);
 done:
   mem_free(permutation);
