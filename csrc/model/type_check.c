@@ -169,11 +169,20 @@ static OrtStatus* check_inputs(TypeCheck* check, const OrtNode* node, const OpSc
   return NULL;
 }
 
-/* ---- Bodies of If, Loop, Scan and SequenceMap ---- */
-
 static bool is_node(const OrtNode* node, const char* op_type) {
   return node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0;
 }
+
+/* No type parameter says that a sequence gets elements of its own type. */
+static OrtStatus* check_inserted(const OrtNode* node) {
+  const OrtTypeInfo *sequence = infer_input(node, 0), *item = infer_input(node, 1);
+  if (sequence == NULL || sequence->kind != ONNX_TYPE_SEQUENCE) return NULL;
+  if (is_same_type(sequence->sequence.element, item)) return NULL;
+  return contradiction(node, "input", node->inputs[1]->name, item, "but is to be inserted into", sequence,
+                       false);
+}
+
+/* ---- Bodies of If, Loop, Scan and SequenceMap ---- */
 
 /* Branches of an If make the same. */
 static OrtStatus* check_branches(const OrtNode* node) {
@@ -296,6 +305,7 @@ static OrtStatus* check_output(TypeCheck* check, const OrtNode* node, const OpSc
 static OrtStatus* check_node_types(TypeCheck* check, const OrtNode* node) {
   const OpSchema* schema = node_schema(node);
   if (schema != NULL) TRY(check_inputs(check, node, schema));
+  if (is_node(node, "SequenceInsert")) TRY(check_inserted(node));
   TRY(check_bodies(check, node));
   for (size_t i = 0; i < node->output_count; i++) TRY(check_output(check, node, schema, i));
   return NULL;

@@ -62,8 +62,7 @@ static OrtStatus* make_output(OrtKernelContext* context, size_t index, int32_t s
   Frame* frame = context->frame;
   const Slot* plan_slot = &frame->plan->slots[slot];
   if (plan_slot->element_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
-    return status_new(ORT_FAIL, "EP '%s': the element type of output '%s' of node '%s' is unknown",
-                      context->step->unit->ep->name, plan_slot->value->name, context->step->unit->node->name);
+    return status_new(ORT_FAIL, "the element type of its output '%s' is unknown", plan_slot->value->name);
   OrtAllocator* allocator = allocator_for_caller(frame, plan_slot);
   if (allocator != NULL)
     return value_new_tensor(allocator, plan_slot->element_type, rank, dims, &frame->values[slot]);
