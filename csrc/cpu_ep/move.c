@@ -178,6 +178,8 @@ static OrtStatus* compute_slice(const CpuKernel* kernel, OrtKernelContext* conte
   int64_t first, count;
   void* out;
   OrtStatus* status = cpu_input(kernel, context, 0, &input);
+  if (!status && input.rank == 0)
+    status = cpu_fail(kernel, ORT_INVALID_ARGUMENT, "the input is a scalar, there is nothing to slice");
   if (!status) status = read_ranges(kernel, context, &ranges);
   if (status) return status;
   walk.rank = input.rank;

@@ -222,17 +222,22 @@ static OrtStatus* init_softmax(CpuKernel* kernel, const OrtKernelInfo* info) {
   return NULL;
 }
 
+/* As stock does: a scalar has no axis. */
+static OrtStatus* softmax_input(const CpuKernel* kernel, OrtKernelContext* context, CpuTensor* input) {
+  OrtStatus* status = cpu_input(kernel, context, 0, input);
+  if (!status && input->rank == 0)
+    status = cpu_fail(kernel, ORT_INVALID_ARGUMENT, "the input is a scalar, it has no axis");
+  return status;
+}
+
 static OrtStatus* compute_softmax(const CpuKernel* kernel, OrtKernelContext* context) {
   CpuTensor input;
   size_t axis = 0;
   int64_t stride = 1, length = 1;
-  OrtStatus* status = cpu_input(kernel, context, 0, &input);
+  OrtStatus* status = softmax_input(kernel, context, &input);
+  if (!status) status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank, &axis);
   if (status) return status;
-  int64_t requested = ((const SoftmaxKernel*)kernel)->axis;
-  bool scalar = input.rank == 0 && (requested == 0 || requested == -1);
-  if (!scalar) status = cpu_axis(kernel, requested, input.rank, input.rank, &axis);
-  if (status) return status;
-  if (!scalar && input.count > 0) {
+  if (input.count > 0) {
     length = input.dims[axis];
     for (size_t i = axis + 1; i < input.rank; i++) stride *= input.dims[i];
   }
@@ -249,7 +254,7 @@ static OrtStatus* compute_softmax_v1(const CpuKernel* kernel, OrtKernelContext* 
   CpuTensor input;
   size_t axis;
   int64_t length = 1;
-  OrtStatus* status = cpu_input(kernel, context, 0, &input);
+  OrtStatus* status = softmax_input(kernel, context, &input);
   if (!status)
     status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank + 1, &axis);
   if (status) return status;

@@ -104,8 +104,8 @@ static void make_pow(Gen* gen, const Operator* op) {
 static void make_matmul(Gen* gen, const Operator* op) {
   Value x = choose_value(gen, op->types);
   if (x.rank == 0) x = choose_ranked(gen, op->types, 2);
-  int64_t inner = x.rank > 0 ? x.dims[x.rank - 1] : 2;
-  int64_t dims[] = {1 + below(gen, 2), inner, 1 + below(gen, 9)};
+  int64_t inner = x.rank > 0 ? x.dims[x.rank - 1] : 2, stack = x.rank > 2 ? x.dims[0] : 1 + below(gen, 2);
+  int64_t dims[] = {stack, inner, 1 + below(gen, 9)};
   int rank = 1 + (int)below(gen, 3);
   Value y = new_constant(gen, x.type, rank, rank == 1 ? dims + 1 : dims + 3 - rank, NULL);
   Value result = {.type = x.type, .rank = -1};
@@ -315,7 +315,8 @@ static void make_flatten(Gen* gen, const Operator* op) {
   Value x = choose_value(gen, op->types);
   size_t mark = node_begin(gen, op->op_type);
   node_input(gen, &x);
-  if (below(gen, 3) != 0) attribute_int(gen, "axis", choose_axis(gen, x.rank));
+  int64_t axis = x.rank > 0 ? below(gen, (uint32_t)x.rank + 1) : 0;
+  attribute_int(gen, "axis", gen->opset >= 11 && axis > 0 && below(gen, 3) == 0 ? axis - x.rank - 1 : axis);
   finish(gen, mark, (Value){.type = x.type, .rank = -1});
 }
 
