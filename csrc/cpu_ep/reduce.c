@@ -255,8 +255,7 @@ static OrtStatus* compute_softmax_v1(const CpuKernel* kernel, OrtKernelContext* 
   size_t axis;
   int64_t length = 1;
   OrtStatus* status = softmax_input(kernel, context, &input);
-  if (!status)
-    status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank + 1, &axis);
+  if (!status) status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank, &axis);
   if (status) return status;
   for (size_t i = axis; i < input.rank && input.count > 0; i++) length *= input.dims[i];
   return run_softmax(kernel, context, &input, length, 1);

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from tests.support.cpu_ep import DType, Feeds, Host, ints, make_model, onnx_type, run_ep
+from tests.support.cpu_ep import DType, Feeds, Host, check_fails, ints, make_model, onnx_type, run_ep
 
 
 def run_stock(model: onnx.ModelProto, feeds: Feeds) -> list[np.ndarray]:
@@ -51,7 +51,7 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="stock leaves
 @pytest.mark.parametrize("to", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16])
 @pytest.mark.parametrize("source", [np.float32, np.float64])
 def test_casts_of_what_does_not_fit(ep_host: Host, source: DType, to: DType) -> None:
-    """ONNX leaves it open; here as in stock, on whose processor it is the smallest int32 or int64, cut off."""
+    """ONNX leaves it open; here as in stock, whose processor has the smallest int32 or int64, cut off."""
     x = np.array([3e9, -3e9, 1e10, -1e10, 1e19, -1e19, 2e19, 1e30, -1e30, np.inf, -np.inf, np.nan], source)
     x = np.concatenate([x, np.array([300.7, -5.5, 70000, -70000, 2147483520.0, -2147483648.0], source)])
     model = make_model("Cast", {"x": x}, [onnx_type(to)], to=onnx_type(to))
@@ -71,3 +71,22 @@ def test_powers_of_integers_that_do_not_fit(ep_host: Host) -> None:
 def test_slices_of_what_has_dimensions_may_slice_none(ep_host: Host) -> None:
     inputs = {"x": np.ones(2, np.float32), "starts": ints(), "ends": ints()}
     np.testing.assert_array_equal(run_ep(ep_host, "Slice", inputs)[0], inputs["x"])
+
+
+@pytest.mark.parametrize("opset", [7, 11, 12])
+def test_the_axis_of_softmax_is_one_of_the_input(ep_host: Host, opset: int) -> None:
+    """Before version 13, too, where the default is 1: an input of one dimension has no axis 1."""
+    inputs = {"x": np.ones(3, np.float32)}
+    with pytest.raises(Exception, match="axis"):
+        run_stock(make_model("Softmax", inputs, [onnx_type(np.float32)], opset), inputs)
+    check_fails(ep_host, "Softmax", inputs, "axis 1 is outside", opset=opset)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (float("nan"), 1.0)])
+def test_bounds_of_clip_in_the_wrong_order(ep_host: Host, low: float, high: float) -> None:
+    """Refused while they are attributes."""
+    inputs = {"x": np.ones(3, np.float32)}
+    model = make_model("Clip", inputs, [onnx_type(np.float32)], 9, min=low, max=high)
+    with pytest.raises(Exception, match="min_ <= max_"):
+        run_stock(model, inputs)
+    check_fails(ep_host, "Clip", inputs, "min", opset=9, min=low, max=high)

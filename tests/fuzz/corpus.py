@@ -1,8 +1,9 @@
 """The models that fuzz_models damages: `python -m tests.fuzz.corpus FOLDER` writes them.
 
-Small ones of the `onnx` package, and pieces of the models of other packages (see `tests.support.models`): up to
-`PIECE` nodes in a row, with what comes from elsewhere as inputs. Most have only operators of the built-in CPU
-provider, so that they run; some have others, for the reader, type inference and partitioning.
+Small ones of the `onnx` package, some of our own, and pieces of the models of other packages (see
+`tests.support.models`): up to `PIECE` nodes in a row, with what comes from elsewhere as inputs. Most have only
+operators of the built-in CPU provider, so that they run; some have others, for the reader, type inference and
+partitioning.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import pytest
 from onnx import helper
 
 from tests.conftest import ROOT
+from tests.fuzz.test_mutations import function_model, many_types_model
 from tests.support.models import generated_models, shipped_models, wheel_models
 
 LARGEST = 8192  # bytes
+LARGEST_WHOLE = 3 << 20  # of a model that pieces are taken from
 PIECE = 12
 OTHERS = 8  # every so-many-th model with operators that the CPU provider lacks
 REGISTRY = ROOT / "csrc" / "cpu_ep" / "registry.c"
@@ -96,22 +99,31 @@ def pieces(path: Path, operators: set[str]) -> Iterator[onnx.ModelProto]:
                 yield made
 
 
+def functions_that_run() -> onnx.ModelProto:
+    """Functions within functions, with operators of the CPU provider."""
+    model = function_model()
+    for function in model.functions:
+        for node in function.node:
+            node.op_type = node.op_type.replace("Elu", "LeakyRelu")
+    return model
+
+
 def write_corpus(folder: Path) -> list[Path]:
     """Writes the models and returns their paths, always in the same order."""
     operators = cpu_operators()
     others = 0
-    found = list(generated_models())
+    found = [*generated_models(), ("many_types", many_types_model()), ("functions", functions_that_run())]
     for kind in ("simple", "pytorch-operator", "pytorch-converted"):
         found += [(f"{path.parent.name}_{path.stem}", onnx.load(path)) for path in shipped_models(kind)]
     try:
         wheels = wheel_models()
     except pytest.skip.Exception:
         wheels = []
-    for path in wheels:
+    for path in (path for path in wheels if path.stat().st_size <= LARGEST_WHOLE):
         found += [(f"{path.stem}_{i}", each) for i, each in enumerate(pieces(path, operators))]
     for name, model in found:
         data = model.SerializeToString()
-        if not all(node.op_type in operators for node in nodes_of(model.graph)):
+        if not all(node.op_type in operators for node in nodes_of(model.graph)) and not model.functions:
             others += 1
             if others % OTHERS != 0:
                 continue
