@@ -127,8 +127,18 @@ class InferenceSession:
     def _load(self, model: str | bytes | os.PathLike[str], fallback: bool) -> Handle:
         data = model if isinstance(model, bytes) else None
         path = None if isinstance(model, bytes) else os.fspath(model)
-        if self._options.config(_shapes.CONFIG_KEY, "1") != "0":
-            data = _shapes.with_shapes(path, data) or data
+        has_inference = self._options.config(_shapes.CONFIG_KEY, "1") != "0"
+        shaped = _shapes.with_shapes(path, data) if has_inference else None
+        if shaped is not None:
+            try:
+                return self._load_model(path, shaped, fallback)
+            except (errors.Fail, errors.InvalidGraph) as error:
+                if "Type Error" not in str(error):
+                    raise
+                # `onnx` believes whatever a model declares, and infers more from it: the model has the word.
+        return self._load_model(path, data, fallback)
+
+    def _load_model(self, path: str | None, data: bytes | None, fallback: bool) -> Handle:
         if self._options.has_selection_policy and not self._providers:
             return self._load_by_policy(path, data, fallback)
         if not fallback or self._options.config(_NO_FALLBACK, "0") == "1":

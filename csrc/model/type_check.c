@@ -73,24 +73,28 @@ static StrBuf type_text(const OrtTypeInfo* type, bool shaped) {
   return text;
 }
 
-/* "Type Error: node 'n' (Relu): WHAT 'value' is A, BUT B". `shaped`: it is the shapes that differ. */
-static OrtStatus* contradiction(const OrtNode* node, const char* what, const char* value,
-                                const OrtTypeInfo* one, const char* but, const OrtTypeInfo* other,
-                                bool shaped) {
-  StrBuf a = type_text(one, shaped), b = type_text(other, shaped);
+/* "node 'n' (Relu): WHAT 'value' is A, BUT B". `shaped`: it is the shapes that differ. gives (caller releases
+ * with strbuf_release). */
+static StrBuf contradiction_text(const OrtNode* node, const char* what, const char* value,
+                                 const OrtTypeInfo* one, const char* but, const OrtTypeInfo* other,
+                                 bool shaped) {
+  StrBuf a = type_text(one, shaped), b = type_text(other, shaped), text = {0};
   char* at = node_text(node);
-  OrtStatus* status = status_new(ORT_FAIL, "Type Error: %s: %s '%s' is %s, %s %s", at != NULL ? at : "a node",
-                                 what, value, a.failed ? "?" : a.text, but, b.failed ? "?" : b.text);
+  strbuf_append(&text, "%s: %s '%s' is %s, %s %s", at != NULL ? at : "a node", what, value,
+                a.failed ? "?" : a.text, but, b.failed ? "?" : b.text);
   mem_free(at);
   strbuf_release(&a);
   strbuf_release(&b);
-  return status;
+  return text;
 }
 
-/* takes `status`. */
-static void warn(const TypeCheck* check, OrtStatus* status) {
-  LOG(check->logger, WARNING, "%s", status_message(status));
-  status_release(status);
+static OrtStatus* contradiction(const OrtNode* node, const char* what, const char* value,
+                                const OrtTypeInfo* one, const char* but, const OrtTypeInfo* other,
+                                bool shaped) {
+  StrBuf text = contradiction_text(node, what, value, one, but, other, shaped);
+  OrtStatus* status = status_new(ORT_FAIL, "Type Error: %s", text.failed ? value : text.text);
+  strbuf_release(&text);
+  return status;
 }
 
 /* ---- Inputs of a node ---- */
@@ -291,14 +295,46 @@ static OrtStatus* check_bodies(TypeCheck* check, const OrtNode* node) {
 
 /* ---- Nodes, initializers, graphs ---- */
 
+/* Operators whose first output has the shape of their first input. */
+static bool keeps_shape(const OrtNode* node) {
+  static const char* const ops[] = {
+      "Abs",        "Acos",     "Acosh",    "Asin",  "Asinh",          "Atan",      "Atanh",
+      "Cast",       "CastLike", "Ceil",     "Celu",  "Clip",           "Cos",       "Cosh",
+      "CumSum",     "Elu",      "Erf",      "Exp",   "Floor",          "Gelu",      "HardSigmoid",
+      "HardSwish",  "Hardmax",  "Identity", "IsInf", "IsNaN",          "LeakyRelu", "Log",
+      "LogSoftmax", "Mish",     "Neg",      "Not",   "Reciprocal",     "Relu",      "Round",
+      "Selu",       "Sigmoid",  "Sign",     "Sin",   "Sinh",           "Softmax",   "Softplus",
+      "Softsign",   "Sqrt",     "Tan",      "Tanh",  "ThresholdedRelu"};
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    if (is_node(node, ops[i])) return true;
+  }
+  return false;
+}
+
+/* As in stock ORT, nothing is known any more of what contradicts. */
+static void merge_shape(const TypeCheck* check, const OrtNode* node, const OrtValueInfo* value,
+                        const OrtTypeInfo* made) {
+  StrBuf text =
+      contradiction_text(node, "output", value->name, made, "but it is declared as", value->type, true);
+  LOG(check->logger, WARNING, "%s", text.failed ? value->name : text.text);
+  strbuf_release(&text);
+  OrtTensorTypeAndShapeInfo* shape = value->type->tensor;
+  shape->has_shape = shape->rank == made->tensor->rank;
+  for (size_t i = 0; i < shape->rank && shape->has_shape; i++) {
+    if (shape->dims[i] != made->tensor->dims[i] && made->tensor->dims[i] >= 0) shape->dims[i] = -1;
+  }
+  if (!shape->has_shape) shape->rank = 0;
+}
+
 static OrtStatus* check_output(TypeCheck* check, const OrtNode* node, const OpSchema* schema, size_t index) {
   const OrtValueInfo* value = node->outputs[index];
   if (value == NULL || value->type == NULL) return NULL;
   const OrtTypeInfo* made = infer_output(&check->infer, node, schema, index);
   if (!is_same_type(value->type, made))
     return contradiction(node, "output", value->name, made, "but it is declared as", value->type, false);
-  if (!is_same_shape(value->type, made, SIZE_MAX))
-    warn(check, contradiction(node, "output", value->name, made, "but it is declared as", value->type, true));
+  if (shape_of(value->type) == NULL) return NULL;
+  if (index == 0 && shape_of(made) == NULL && keeps_shape(node)) made = infer_input(node, 0);
+  if (!is_same_shape(value->type, made, SIZE_MAX)) merge_shape(check, node, value, made);
   return NULL;
 }
 
