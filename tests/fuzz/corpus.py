@@ -1,9 +1,9 @@
 """The models that fuzz_models damages: `python -m tests.fuzz.corpus FOLDER` writes them.
 
 Small ones of the `onnx` package, some of our own, and pieces of the models of other packages (see
-`tests.support.models`): up to `PIECE` nodes in a row, with what comes from elsewhere as inputs. Most have only
-operators of the built-in CPU provider, so that they run; some have others, for the reader, type inference and
-partitioning.
+`tests.support.models`): up to `PIECE` nodes in a row, with what comes from elsewhere as inputs. Most have
+only operators of the built-in CPU provider, so that they run; some have others, for the reader, type
+inference and partitioning.
 """
 
 from __future__ import annotations

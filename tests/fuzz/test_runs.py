@@ -13,7 +13,7 @@ def test_twenty_thousand_hostile_models(fuzzer: Path, model_corpus: list[Path]) 
     """Generated, damaged, and both: nothing leaks, errors say something, outputs are all there."""
     counts = execute(fuzzer, "--seed", SEED, "--to", EXECUTIONS, *model_corpus)
     assert sum(counts.values()) == EXECUTIONS
-    assert counts["ran"] > EXECUTIONS // 4, "the models are too wild to test more than the first checks"
+    assert counts["ran"] > EXECUTIONS // 5, "the models are too wild to test more than the first checks"
     assert counts["refused"] > EXECUTIONS // 4, "the models are too tame"
     assert counts["failed"] > EXECUTIONS // 50, "nothing goes wrong in Run"
 
