@@ -9,6 +9,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import onnx
+from numpy.typing import NDArray
 from onnx import defs
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import RuntimeContextError
@@ -50,13 +53,29 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
     def compile(self, graph: Graph) -> Callable[..., Any]:
         """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see
         `to_model_proto`)."""
-        evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=FIXED_OPERATORS)
+        proto = graph.to_model_proto()
+        constants = _take_strings(proto)
+        evaluator = ReferenceEvaluator(proto, new_ops=FIXED_OPERATORS)
         names = graph.argument_names
 
         def run(*arrays: Any) -> tuple[Any, ...]:
-            return tuple(evaluator.run(None, dict(zip(names, arrays, strict=True))))
+            return tuple(evaluator.run(None, constants | dict(zip(names, arrays, strict=True))))
 
         return run
+
+
+def _take_strings(proto: onnx.ModelProto) -> dict[str, NDArray[Any]]:
+    """Takes string constants out of the graph, to be fed to it: the package refuses those that are no UTF-8,
+    and cuts NULs off."""
+    found, initializers = {}, list(proto.graph.initializer)
+    for tensor in initializers:
+        if tensor.data_type == onnx.TensorProto.STRING:
+            array = np.empty(len(tensor.string_data), object)
+            array[:] = [text.decode("utf-8", "surrogateescape") for text in tensor.string_data]
+            found[tensor.name] = array.reshape(tuple(tensor.dims))
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(tensor for tensor in initializers if tensor.name not in found)
+    return found
 
 
 def _can_run(node: Node) -> bool:
