@@ -212,6 +212,18 @@ static void make_reshape(Gen* gen, const Operator* op) {
   finish(gen, mark, result);
 }
 
+/* More dimensions than anybody has, or nearly. */
+static void make_many_dimensions(Gen* gen, const Operator* op) {
+  Value x = choose_value(gen, op->types);
+  int64_t ones[48], count = 20 + below(gen, 28);
+  for (int i = 0; i < 48; i++) ones[i] = number(gen, i == 0 ? -1 : 1);
+  Value shape = new_constant(gen, TYPE(INT64), 1, &count, ones);
+  size_t mark = node_begin(gen, below(gen, 3) == 0 ? "Expand" : "Reshape");
+  node_input(gen, &x);
+  node_input(gen, &shape);
+  finish(gen, mark, (Value){.type = x.type, .rank = -1});
+}
+
 static void make_squeeze(Gen* gen, const Operator* op) {
   Value x = choose_value(gen, op->types), result = {.type = x.type, .rank = 0};
   List list = {.count = 0};
@@ -479,6 +491,7 @@ void generate_operator(Gen* gen) {
   }
   const Operator* op = &operators[below(gen, sizeof operators / sizeof operators[0])];
   Operator narrowed = *op;
+  if (is_bad(gen) && below(gen, 8) == 0) narrowed.make = make_many_dimensions;
   if (gen->opset < op->since && !is_bad(gen)) narrowed.types &= BIT(FLOAT) | BOOLEAN;
-  op->make(gen, &narrowed);
+  narrowed.make(gen, &narrowed);
 }

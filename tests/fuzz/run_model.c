@@ -15,7 +15,7 @@
 #define LIMIT_MS   10
 #define HANG_MS    20000
 #define MOST       4096 /* elements of an input */
-#define MAX_RANK   8
+#define MAX_RANK   40
 #define MAX_NAMES  32
 #define TYPE(name) ONNX_TENSOR_ELEMENT_DATA_TYPE_##name
 
@@ -185,7 +185,7 @@ static Shape declared_shape(const Runner* runner, const OrtSession* session, siz
 static size_t settle_shape(Rng* rng, Shape* shape) {
   size_t count = 1;
   if (rng_often(rng, 20)) shape->type = 1 + rng_below(rng, 26);
-  if (rng_often(rng, 20)) shape->rank = rng_below(rng, MAX_RANK);
+  if (rng_often(rng, 20)) shape->rank = rng_below(rng, rng_often(rng, 200) ? MAX_RANK : 8);
   for (size_t i = 0; i < shape->rank; i++) {
     int64_t* dim = &shape->dims[i];
     if (*dim < 0 || rng_often(rng, 10)) *dim = rng_often(rng, 50) ? 0 : 1 + rng_below(rng, 3);
