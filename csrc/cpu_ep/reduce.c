@@ -17,15 +17,15 @@ typedef struct ReduceOp {
 
 typedef struct ReduceKernel {
   CpuKernel base;
-  int64_t keep_dims;
-  int64_t noop_with_empty_axes;
+  bool keep_dims;
+  bool noop_with_empty_axes;
   CpuInts axes;
 } ReduceKernel;
 
 static OrtStatus* init_reduce(CpuKernel* kernel, const OrtKernelInfo* info) {
   ReduceKernel* reduce = (ReduceKernel*)kernel;
-  cpu_attribute_int(kernel, info, "keepdims", 1, &reduce->keep_dims);
-  cpu_attribute_int(kernel, info, "noop_with_empty_axes", 0, &reduce->noop_with_empty_axes);
+  reduce->keep_dims = cpu_attribute_flag(kernel, info, "keepdims", true);
+  reduce->noop_with_empty_axes = cpu_attribute_flag(kernel, info, "noop_with_empty_axes", false);
   return cpu_attribute_ints(kernel, info, "axes", &reduce->axes);
 }
 

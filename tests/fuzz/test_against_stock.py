@@ -26,6 +26,7 @@ OWN_REASONS = [
     "NOT_IMPLEMENTED",
     "does not have type information",
     "has unknown shape",
+    "must have the shape set",
     "inferred and declared dimension",
     "OpKernelContext::OutputMLValue",
     r"Op \((If|Loop|Scan)\) \[\w+InferenceError\]",
