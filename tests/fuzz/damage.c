@@ -188,12 +188,11 @@ static bool damage_once(Rng* rng, Model model, Model other, Bytes* out) {
   out->size = 0;
   bool is_read = read_model(&fields, model) && fields.count > 1;
   if (is_read) {
-    Damage damage = {.kind = rng_below(rng, KINDS + 2), .field = any_field(rng, &fields)};
-    const Field* field = &fields.items[damage.field];
-    if (damage.kind >= KINDS) damage.kind = CHANGE;
+    uint32_t kind = rng_below(rng, KINDS + 2); /* CHANGE three times as often */
+    Damage damage = {.kind = kind < KINDS ? kind : CHANGE, .field = any_field(rng, &fields)};
     if (damage.kind == CHANGE) /* leaves only: look for one near */
       while (fields.items[damage.field].is_message && damage.field + 1 < fields.count) damage.field++;
-    field = &fields.items[damage.field];
+    const Field* field = &fields.items[damage.field];
     damage.value = damage.kind == RENUMBER ? 1 + rng_below(rng, 30) : other_value(rng, field);
     if (damage.kind == MOVE) damage.other = &fields.items[any_field(rng, &fields)];
     if (damage.kind == TRANSPLANT) {
