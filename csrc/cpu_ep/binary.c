@@ -10,6 +10,7 @@ typedef const char* (*BinaryLoop)(const void* a, int64_t a_step, const void* b, 
 
 typedef struct BinaryOp {
   size_t result_size; /* bytes of a result element; 0: as the operands */
+  bool one_shape;     /* of a variadic operator: operands do not broadcast */
   BinaryLoop loops[CPU_TYPE_COUNT];
 } BinaryOp;
 
@@ -64,6 +65,21 @@ static OrtStatus* widen_shape(const CpuKernel* kernel, const CpuTensor* next, in
   return cpu_broadcast_shape(kernel, (const CpuTensor*[]){&so_far, next}, 2, dims, rank);
 }
 
+static bool same_shape(const CpuTensor* next, const int64_t* dims, size_t rank) {
+  if (next->rank != rank) return false;
+  for (size_t i = 0; i < rank; i++)
+    if (next->dims[i] != dims[i]) return false;
+  return true;
+}
+
+static OrtStatus* add_operand_shape(const CpuKernel* kernel, const CpuTensor* next, int64_t* dims,
+                                    size_t* rank) {
+  const BinaryOp* op = kernel->op->family;
+  if (!op->one_shape) return widen_shape(kernel, next, dims, rank);
+  if (same_shape(next, dims, *rank)) return NULL;
+  return cpu_fail(kernel, ORT_INVALID_ARGUMENT, "the inputs must have one shape before version 8");
+}
+
 /* Folds all inputs into the output, which starts as the first one. */
 static OrtStatus* compute_variadic(const CpuKernel* kernel, OrtKernelContext* context) {
   CpuTensor first, next;
@@ -78,7 +94,7 @@ static OrtStatus* compute_variadic(const CpuKernel* kernel, OrtKernelContext* co
   for (size_t i = 1; i < kernel->input_count && !status; i++) {
     status = cpu_input(kernel, context, i, &next);
     if (!status) status = find_loop(kernel, &first, &next, &loop);
-    if (!status) status = widen_shape(kernel, &next, dims, &rank);
+    if (!status) status = add_operand_shape(kernel, &next, dims, &rank);
   }
   if (!status) status = cpu_output(kernel, context, 0, dims, rank, &out);
   if (status || !out || !cpu_element_count(dims, rank, &count) || count == 0) return status;
@@ -174,8 +190,9 @@ INTEGER_TEST(or, b, BOOL, uint8_t, , , x || y)
 
 /* ---- The operators' tables ---- */
 
-#define BINARY(name, run, result_size, ...)                       \
-  static const BinaryOp name##_op = {result_size, {__VA_ARGS__}}; \
+#define BINARY(name, run, result_size, ...) BINARY_WITH(name, run, result_size, false, __VA_ARGS__)
+#define BINARY_WITH(name, run, result_size, one_shape, ...)                  \
+  static const BinaryOp name##_op = {result_size, one_shape, {__VA_ARGS__}}; \
   const CpuOperator cpu_##name = {.size = sizeof(CpuKernel), .compute = run, .family = &name##_op};
 #define NUMBERS(op) CPU_REAL_TYPES(CPU_ENTRY, op) CPU_INTEGER_TYPES(CPU_ENTRY, op)
 
@@ -185,6 +202,8 @@ BINARY(mul, compute_binary, 0, NUMBERS(mul))
 BINARY(div, compute_binary, 0, NUMBERS(div))
 BINARY(max, compute_variadic, 0, NUMBERS(max))
 BINARY(min, compute_variadic, 0, NUMBERS(min))
+BINARY_WITH(max_v6, compute_variadic, 0, true, CPU_REAL_TYPES(CPU_ENTRY, max))
+BINARY_WITH(min_v6, compute_variadic, 0, true, CPU_REAL_TYPES(CPU_ENTRY, min))
 BINARY(equal, compute_binary, 1, NUMBERS(equal) CPU_ENTRY(equal, b, BOOL))
 BINARY(less, compute_binary, 1, NUMBERS(less))
 BINARY(greater, compute_binary, 1, NUMBERS(greater))

@@ -46,12 +46,29 @@ static void widen(ONNXTensorElementDataType type, const void* from, int64_t coun
   if (type == CPU_TYPE(UINT64)) block->kind = AS_UINT64; /* the same bits */
 }
 
-/* Towards zero, modulo 2^64. What does not fit is undefined in ONNX; here it is the smallest int64, as the
- * processor has it. */
-static uint64_t integer_of(double value) {
-  if (value >= 0x1p63 && value < 0x1p64) return (uint64_t)value;
-  return value >= -0x1p63 && value < 0x1p63 ? (uint64_t)(int64_t)value : (uint64_t)INT64_MIN;
+/* Towards zero. What does not fit is undefined in ONNX; here it is as on the processors that most models were
+ * made on: the smallest int32 or int64, of which smaller types get the lower bits. */
+static int32_t int32_of(double value) {
+  return value > -0x1p31 - 1 && value < 0x1p31 ? (int32_t)value : INT32_MIN;
 }
+
+static int64_t int64_of(double value) {
+  return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+static uint64_t uint64_of(double value) {
+  return value >= 0x1p63 && value < 0x1p64 ? (uint64_t)value : (uint64_t)int64_of(value);
+}
+
+/* By the suffixes of CPU_INTEGER_TYPES. */
+#define REAL_TO_i8  int32_of
+#define REAL_TO_i16 int32_of
+#define REAL_TO_i32 int32_of
+#define REAL_TO_i64 int64_of
+#define REAL_TO_u8  int32_of
+#define REAL_TO_u16 int32_of
+#define REAL_TO_u32 int64_of
+#define REAL_TO_u64 uint64_of
 
 #define NARROW(type, i_store, u_store, d_store)                                   \
   do {                                                                            \
@@ -64,9 +81,9 @@ static uint64_t integer_of(double value) {
       for (int64_t i = 0; i < count; i++) target[i] = (type)d_store(block->d[i]); \
   } while (0)
 
-#define NARROW_INTEGER(op, s, type, stored, ...)    \
-  case CPU_TYPE(type):                              \
-    NARROW(stored, CPU_SAME, CPU_SAME, integer_of); \
+#define NARROW_INTEGER(op, s, type, stored, ...)     \
+  case CPU_TYPE(type):                               \
+    NARROW(stored, CPU_SAME, CPU_SAME, REAL_TO_##s); \
     break;
 
 static void narrow(const Widened* block, int64_t count, ONNXTensorElementDataType type, void* to) {

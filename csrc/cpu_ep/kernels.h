@@ -96,6 +96,8 @@ bool cpu_found(const CpuKernel* kernel, OrtStatus* status);
 /* An attribute that the node does not have takes the fallback; the result says whether the node has it. */
 bool cpu_attribute_int(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name, int64_t fallback,
                        int64_t* value);
+/* Yes or no: only 1 is yes, as in stock. */
+bool cpu_attribute_flag(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name, bool fallback);
 bool cpu_attribute_float(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name, float fallback,
                          float* value);
 OrtStatus* cpu_required_int(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name,
@@ -236,9 +238,9 @@ void cpu_copy_strided(CpuWalk* walk, const void* from, size_t element_size, void
 extern const CpuOperator cpu_abs, cpu_add, cpu_and, cpu_cast, cpu_ceil, cpu_clip, cpu_concat, cpu_concat_v1,
     cpu_constant, cpu_div, cpu_equal, cpu_erf, cpu_exp, cpu_expand, cpu_flatten, cpu_floor, cpu_gather,
     cpu_gemm, cpu_greater, cpu_identity, cpu_if, cpu_leaky_relu, cpu_less, cpu_log, cpu_loop, cpu_matmul,
-    cpu_max, cpu_min, cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max, cpu_reduce_mean,
-    cpu_reduce_sum, cpu_relu, cpu_reshape, cpu_scan, cpu_shape, cpu_sigmoid, cpu_slice, cpu_softmax,
-    cpu_softmax_v1, cpu_split, cpu_sqrt, cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose, cpu_unsqueeze,
-    cpu_where;
+    cpu_max, cpu_max_v6, cpu_min, cpu_min_v6, cpu_mul, cpu_neg, cpu_not, cpu_or, cpu_pow, cpu_reduce_max,
+    cpu_reduce_mean, cpu_reduce_sum, cpu_relu, cpu_reshape, cpu_scan, cpu_shape, cpu_sigmoid, cpu_slice,
+    cpu_softmax, cpu_softmax_v1, cpu_split, cpu_sqrt, cpu_squeeze, cpu_sub, cpu_tanh, cpu_transpose,
+    cpu_unsqueeze, cpu_where;
 
 #endif

@@ -136,10 +136,12 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
   return value < low ? low : value > high ? high : value;
 }
 
-/* How many elements a range takes of a dimension, and where it starts. */
+/* How many elements a range takes of a dimension, and where it starts. As in stock the largest int32 and
+ * int64 are the end in either direction; ONNX has none of that for steps back. */
 static int64_t measure_range(int64_t dim, int64_t end, int64_t step, int64_t* start) {
   if (dim == 0) return 0;
   if (*start < 0) *start += dim;
+  if (step < 0 && (end == INT32_MAX || end == INT64_MAX)) end = INT64_MIN;
   if (end < 0) end += dim;
   *start = step > 0 ? clamp(*start, 0, dim) : clamp(*start, 0, dim - 1);
   end = step > 0 ? clamp(end, 0, dim) : clamp(end, -1, dim - 1);
@@ -178,6 +180,8 @@ static OrtStatus* compute_slice(const CpuKernel* kernel, OrtKernelContext* conte
   int64_t first, count;
   void* out;
   OrtStatus* status = cpu_input(kernel, context, 0, &input);
+  if (!status && input.rank == 0)
+    status = cpu_fail(kernel, ORT_INVALID_ARGUMENT, "the input is a scalar, there is nothing to slice");
   if (!status) status = read_ranges(kernel, context, &ranges);
   if (status) return status;
   walk.rank = input.rank;

@@ -17,15 +17,15 @@ typedef struct ReduceOp {
 
 typedef struct ReduceKernel {
   CpuKernel base;
-  int64_t keep_dims;
-  int64_t noop_with_empty_axes;
+  bool keep_dims;
+  bool noop_with_empty_axes;
   CpuInts axes;
 } ReduceKernel;
 
 static OrtStatus* init_reduce(CpuKernel* kernel, const OrtKernelInfo* info) {
   ReduceKernel* reduce = (ReduceKernel*)kernel;
-  cpu_attribute_int(kernel, info, "keepdims", 1, &reduce->keep_dims);
-  cpu_attribute_int(kernel, info, "noop_with_empty_axes", 0, &reduce->noop_with_empty_axes);
+  reduce->keep_dims = cpu_attribute_flag(kernel, info, "keepdims", true);
+  reduce->noop_with_empty_axes = cpu_attribute_flag(kernel, info, "noop_with_empty_axes", false);
   return cpu_attribute_ints(kernel, info, "axes", &reduce->axes);
 }
 
@@ -222,17 +222,22 @@ static OrtStatus* init_softmax(CpuKernel* kernel, const OrtKernelInfo* info) {
   return NULL;
 }
 
+/* As stock does: a scalar has no axis. */
+static OrtStatus* softmax_input(const CpuKernel* kernel, OrtKernelContext* context, CpuTensor* input) {
+  OrtStatus* status = cpu_input(kernel, context, 0, input);
+  if (!status && input->rank == 0)
+    status = cpu_fail(kernel, ORT_INVALID_ARGUMENT, "the input is a scalar, it has no axis");
+  return status;
+}
+
 static OrtStatus* compute_softmax(const CpuKernel* kernel, OrtKernelContext* context) {
   CpuTensor input;
   size_t axis = 0;
   int64_t stride = 1, length = 1;
-  OrtStatus* status = cpu_input(kernel, context, 0, &input);
+  OrtStatus* status = softmax_input(kernel, context, &input);
+  if (!status) status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank, &axis);
   if (status) return status;
-  int64_t requested = ((const SoftmaxKernel*)kernel)->axis;
-  bool scalar = input.rank == 0 && (requested == 0 || requested == -1);
-  if (!scalar) status = cpu_axis(kernel, requested, input.rank, input.rank, &axis);
-  if (status) return status;
-  if (!scalar && input.count > 0) {
+  if (input.count > 0) {
     length = input.dims[axis];
     for (size_t i = axis + 1; i < input.rank; i++) stride *= input.dims[i];
   }
@@ -249,9 +254,8 @@ static OrtStatus* compute_softmax_v1(const CpuKernel* kernel, OrtKernelContext* 
   CpuTensor input;
   size_t axis;
   int64_t length = 1;
-  OrtStatus* status = cpu_input(kernel, context, 0, &input);
-  if (!status)
-    status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank + 1, &axis);
+  OrtStatus* status = softmax_input(kernel, context, &input);
+  if (!status) status = cpu_axis(kernel, ((const SoftmaxKernel*)kernel)->axis, input.rank, input.rank, &axis);
   if (status) return status;
   for (size_t i = axis; i < input.rank && input.count > 0; i++) length *= input.dims[i];
   return run_softmax(kernel, context, &input, length, 1);

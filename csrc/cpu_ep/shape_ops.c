@@ -27,13 +27,13 @@ const CpuOperator cpu_identity = {.size = sizeof(CpuKernel), .compute = compute_
 
 typedef struct ReshapeKernel {
   CpuKernel base;
-  int64_t allow_zero;
+  bool allow_zero;
   CpuInts shape;
 } ReshapeKernel;
 
 static OrtStatus* init_reshape(CpuKernel* kernel, const OrtKernelInfo* info) {
   ReshapeKernel* reshape = (ReshapeKernel*)kernel;
-  cpu_attribute_int(kernel, info, "allowzero", 0, &reshape->allow_zero);
+  reshape->allow_zero = cpu_attribute_flag(kernel, info, "allowzero", false);
   return cpu_attribute_ints(kernel, info, "shape", &reshape->shape);
 }
 
@@ -80,7 +80,7 @@ static OrtStatus* compute_reshape(const CpuKernel* kernel, OrtKernelContext* con
   OrtStatus* status = cpu_input(kernel, context, 0, &input);
   if (!status && !shape.present) status = cpu_input_ints(kernel, context, 1, "shape", &shape);
   if (!status && !shape.present) status = cpu_fail(kernel, ORT_INVALID_GRAPH, "a shape is required");
-  if (!status) status = resolve_shape(kernel, &input, reshape->allow_zero != 0, &shape);
+  if (!status) status = resolve_shape(kernel, &input, reshape->allow_zero, &shape);
   return status ? status : give_shape(kernel, context, &input, shape.values, shape.count);
 }
 

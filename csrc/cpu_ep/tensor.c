@@ -34,6 +34,12 @@ bool cpu_attribute_int(const CpuKernel* kernel, const OrtKernelInfo* info, const
   return found;
 }
 
+bool cpu_attribute_flag(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name, bool fallback) {
+  int64_t value;
+  cpu_attribute_int(kernel, info, name, fallback, &value);
+  return value == 1;
+}
+
 bool cpu_attribute_float(const CpuKernel* kernel, const OrtKernelInfo* info, const char* name, float fallback,
                          float* value) {
   bool found = cpu_found(kernel, kernel->api->KernelInfoGetAttribute_float(info, name, value));

@@ -154,7 +154,9 @@ static OrtStatus* init_clip(CpuKernel* kernel, const OrtKernelInfo* info) {
   ClipKernel* clip = (ClipKernel*)kernel;
   cpu_attribute_float(kernel, info, "min", -INFINITY, &clip->low);
   cpu_attribute_float(kernel, info, "max", INFINITY, &clip->high);
-  return NULL;
+  if (clip->low <= clip->high) return NULL;
+  return cpu_fail(kernel, ORT_INVALID_GRAPH, "min is %g, max is %g: not in this order", (double)clip->low,
+                  (double)clip->high);
 }
 
 static OrtStatus* read_bound(const CpuKernel* kernel, const OrtKernelContext* context, size_t index,

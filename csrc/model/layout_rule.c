@@ -333,7 +333,7 @@ static bool plan_some_axes(Plan* plan) {
     return fits && is_there;
   }
   if (!is_there && rule->output == AXES_REMOVED) {
-    bool is_no_op = attribute_int(plan->node, "noop_with_empty_axes", 0) != 0;
+    bool is_no_op = attribute_int(plan->node, "noop_with_empty_axes", 0) == 1;
     for (size_t i = 0; i < plan->perm->rank && !is_no_op; i++) name_axis(plan, (int64_t)i);
     return true;
   }
@@ -486,7 +486,7 @@ static bool plan_axes(Plan* plan) {
 static bool removes_axes(const Plan* plan) {
   switch (plan->rule->output) {
     case AXES_REMOVED:
-      return attribute_int(plan->node, "keepdims", 1) == 0;
+      return attribute_int(plan->node, "keepdims", 1) != 1;
     case AXES_TAKEN:
       return shape_of(plan->node->inputs[1])->rank == 0;
     default:

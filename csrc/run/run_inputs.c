@@ -167,9 +167,7 @@ OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const*
     const OutputSpec* spec = find_output(plan, names[i], i);
     if (spec == NULL) return status_new(ORT_INVALID_ARGUMENT, "Invalid output name: %s", names[i]);
     uint32_t* place = &frame->output_place[spec - plan->outputs];
-    if (values[i] != NULL) {
-      TRY(check_value("output", spec->value, spec->tensor, values[i]));
-    }
+    if (values[i] != NULL) TRY(check_value("output", spec->value, spec->tensor, values[i]));
     if (*place != 0) {
       TRY(add_repeat(frame, spec->first, i));
       continue;
