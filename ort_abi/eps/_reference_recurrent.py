@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM: the `onnx` package's evaluator looks at few of their attributes and inputs.
 
 Shapes are ONNX's, inside of the classes those of layout 0: X (steps, batch, inputs), W (directions, gates *
-hidden, inputs), R (directions, gates * hidden, hidden), B (directions, 2 * gates * hidden), H and C (directions,
-batch, hidden).
+hidden, inputs), R (directions, gates * hidden, hidden), B (directions, 2 * gates * hidden), H and C
+(directions, batch, hidden).
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class _Scan(OpRun):
         feeds: dict[str, Any],
         attributes: Any,
     ) -> tuple[list[Array], list[list[Array]]]:
-        """The last states, and what each scan output is made of. Sequences have their steps first. `backwards`
-        says which of them are read from their end, and which outputs are written so."""
+        """The last states, and what each scan output is made of. Sequences have their steps first.
+        `backwards` says which of them are read from their end, and which outputs are written so."""
         body: Any = vars(self)["body"]
         run_body: Any = vars(self)["_run_body"]
         parts: list[list[Array]] = [[] for _ in range(len(body.output_names) - len(states))]

@@ -1,7 +1,7 @@
 """What operators meant in older opsets, where the `onnx` package's evaluator knows their newest meaning only.
 
 Each class is good for a range of opsets (`replaces`). The host gives nodes the default values that attributes
-have in the version that the model states; what newer versions have as well comes in `others` and is left alone.
+have in the version that the model states; what newer versions have comes in `others` and is left alone.
 """
 
 from __future__ import annotations
