@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from ort_abi import dtypes
+from ort_abi._tensor import encode_element
 from ort_abi.graph import (
     Graph,
     MapType,
@@ -80,20 +81,13 @@ def _initializer(value: ValueInfo) -> onnx.TensorProto:
 
 def _tensor(array: NDArray[Any], name: str) -> onnx.TensorProto:
     element_type = dtypes.to_onnx(array.dtype)
-    if element_type == dtypes.STRING:
-        return numpy_helper.from_array(array, name)
-    proto = onnx.TensorProto(name=name, dims=array.shape, data_type=element_type_to_proto(element_type))
+    proto = onnx.TensorProto(name=name, dims=array.shape, data_type=dtypes.to_proto(element_type))
+    if element_type == dtypes.STRING:  # what they are, UTF-8 or not
+        proto.string_data.extend(encode_element(item) for item in array.reshape(-1).tolist())
+        return proto
     packed = dtypes.is_packed(element_type)
     proto.raw_data = (dtypes.pack(array, element_type) if packed else np.ascontiguousarray(array)).tobytes()
     return proto
-
-
-def element_type_to_proto(element_type: int) -> int:
-    """`onnx.TensorProto.DataType` of an `ONNXTensorElementDataType`: equal numbers but for the last three
-    types."""
-    return {24: onnx.TensorProto.UINT2, 25: onnx.TensorProto.INT2, 26: onnx.TensorProto.FLOAT8E8M0}.get(
-        element_type, element_type
-    )
 
 
 def _node(node: Node, known: set[str]) -> onnx.NodeProto:
@@ -145,11 +139,11 @@ def _value_info(value: ValueInfo) -> onnx.ValueInfoProto:
 
 def _type(name: str, kind: ValueType | None) -> onnx.TypeProto:
     if isinstance(kind, TensorType) and not kind.sparse:
-        return helper.make_tensor_type_proto(element_type_to_proto(kind.element_type), kind.shape)
+        return helper.make_tensor_type_proto(dtypes.to_proto(kind.element_type), kind.shape)
     if isinstance(kind, SequenceType):
         return helper.make_sequence_type_proto(_type(name, kind.element))
     if isinstance(kind, OptionalType):
         return helper.make_optional_type_proto(_type(name, kind.element))
     if isinstance(kind, MapType):
-        return helper.make_map_type_proto(kind.key_type, _type(name, kind.value))
+        return helper.make_map_type_proto(dtypes.to_proto(kind.key_type), _type(name, kind.value))
     raise TypeError(f"value {name!r} has a type that cannot be exported: {kind}")

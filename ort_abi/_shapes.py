@@ -13,6 +13,7 @@ CONFIG_KEY = "session.ort_abi_shape_inference"
 _LIMIT = 2**31 - 1  # protobuf's own
 _GRAPH = 7  # field of ModelProto
 _NODE, _OUTPUT, _VALUE_INFO = 1, 12, 13  # fields of GraphProto
+_NODE_OUTPUT, _NAME = 2, 1  # fields of NodeProto; of ValueInfoProto
 _EXTERNAL = b"\x0a\x08location"  # the key that every tensor with external data has, on the wire
 
 
@@ -34,23 +35,45 @@ def with_shapes(path: str | None, data: bytes | None) -> bytes | None:
     import onnx
 
     try:
-        return bytes(onnx.shape_inference.infer_shapes(data).SerializeToString())
+        # data_prop: shapes that the model computes from shapes, for its Reshapes
+        return bytes(onnx.shape_inference.infer_shapes(data, data_prop=True).SerializeToString())
     except Exception:
         return None
 
 
 def _lacks_shapes(data: bytes) -> bool:
-    """True if the graph has fewer declared values than nodes; looks at the outermost fields only."""
+    """True if a node of the graph makes a value that is not declared. Declared ones may not exist."""
     view = memoryview(data)
-    counts = {_NODE: 0, _OUTPUT: 0, _VALUE_INFO: 0}
     try:
-        for start, end in [span for field, *span in _fields(view, 0, len(view)) if field == _GRAPH]:
-            for field, _, _ in _fields(view, start, end):
-                if field in counts:
-                    counts[field] += 1
+        parts = [
+            part
+            for field, *graph in _fields(view, 0, len(view))
+            if field == _GRAPH
+            for part in _fields(view, *graph)
+        ]
+        nodes = [span for field, *span in parts if field == _NODE]
+        declared = [span for field, *span in parts if field in (_OUTPUT, _VALUE_INFO)]
+        if len(nodes) > len(declared):
+            return True
+        names = {name for span in declared for name in _texts(data, span[0], span[1], _NAME)}
+        names.add(b"")  # an output that nobody wants
+        return any(not names.issuperset(_texts(data, at, end, _NODE_OUTPUT)) for at, end in nodes)
     except (IndexError, ValueError):
         return False
-    return counts[_NODE] > counts[_VALUE_INFO] + counts[_OUTPUT]
+
+
+def _texts(data: bytes, at: int, end: int, wanted: int) -> list[bytes]:
+    """The texts of a field of a message that has texts only up to there, in the order that writers keep."""
+    found = []
+    while at < end and data[at] >> 3 <= wanted:
+        field, size = data[at] >> 3, data[at + 1]
+        at += 2
+        if size > 0x7F:
+            size, at = _varint(data, at - 1)
+        if field == wanted:
+            found.append(data[at : at + size])
+        at += size
+    return found
 
 
 def _fields(view: memoryview, at: int, end: int) -> list[tuple[int, int, int]]:
@@ -74,7 +97,7 @@ def _fields(view: memoryview, at: int, end: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def _varint(view: memoryview, at: int) -> tuple[int, int]:
+def _varint(view: memoryview | bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = view[at]

@@ -16,6 +16,7 @@ __all__ = [
     "address_of",
     "array_at",
     "copy_tensor",
+    "encode_element",
     "fill_strings",
     "read_strings",
     "type_and_shape",
@@ -99,14 +100,21 @@ def read_strings(api: CData, value: CData, shape: tuple[int, ...]) -> Array:
 def fill_strings(api: CData, value: CData, strings: Sequence[Any]) -> None:
     """Writes `str` or `bytes` elements, in order, into a string tensor. *copies*.
 
-    Raises TypeError for other elements, ValueError for a NUL character inside, which the ABI cannot carry.
+    Raises TypeError for other elements. One with a NUL character inside, which `FillStringTensor` (API 1)
+    would cut, is written by itself (`GetResizedStringTensorElementBuffer`, API 15).
     """
-    encoded = []
-    for item in strings:
-        if not isinstance(item, (str, bytes)):
-            raise TypeError(f"a string tensor holds str or bytes, not {type(item).__name__}")
-        data = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else bytes(item)
-        if b"\0" in data:
-            raise ValueError(f"a string tensor cannot hold a NUL character: {item!r}")
-        encoded.append(ffi.new("char[]", data))
-    check(api.FillStringTensor(value, ffi.new("const char*[]", encoded), len(encoded)), api)
+    encoded = [encode_element(item) for item in strings]
+    alive = [ffi.new("char[]", item) for item in encoded]
+    check(api.FillStringTensor(value, ffi.new("const char*[]", alive), len(alive)), api)
+    buffer = ffi.new("char**")
+    for index, item in enumerate(encoded):
+        if b"\0" in item:
+            check(api.GetResizedStringTensorElementBuffer(value, index, len(item), buffer), api)
+            ffi.memmove(buffer[0], item, len(item))
+
+
+def encode_element(item: Any) -> bytes:
+    """An element of a string tensor as hosts have it. Raises TypeError for what is no `str` or `bytes`."""
+    if not isinstance(item, (str, bytes)):
+        raise TypeError(f"a string tensor holds str or bytes, not {type(item).__name__}")
+    return item.encode("utf-8", "surrogateescape") if isinstance(item, str) else bytes(item)

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STRING", "bytes_for", "from_onnx", "is_packed", "name_of", "pack", "to_onnx", "unpack"]
+__all__ = [
+    "STRING",
+    "bytes_for",
+    "from_onnx",
+    "from_proto",
+    "is_packed",
+    "name_of",
+    "pack",
+    "to_onnx",
+    "to_proto",
+    "unpack",
+]
 
 STRING = 8
 """`ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING`: NumPy object arrays of `str`."""
@@ -47,6 +58,8 @@ _ML_DTYPES = {
     25: "int2",
     26: "float8_e8m0fnu",
 }
+_PROTO = {24: 25, 25: 26, 26: 24}
+"""`TensorProto.DataType` of the types that ONNX numbers otherwise than the ABI."""
 _BITS = {21: 4, 22: 4, 23: 4, 24: 2, 25: 2}
 _BY_NAME = {name: number for number, name in (_NUMPY | _ML_DTYPES).items()}
 
@@ -56,6 +69,22 @@ def name_of(element_type: int) -> str:
     if element_type == STRING:
         return "string"
     return (_NUMPY | _ML_DTYPES).get(element_type, f"element type {element_type}")
+
+
+def to_proto(element_type: int) -> int:
+    """The `TensorProto.DataType`, which ONNX files and attributes have, of an `ONNXTensorElementDataType`."""
+    return _PROTO.get(element_type, element_type)
+
+
+def from_proto(number: int) -> int:
+    """The `ONNXTensorElementDataType` of a `TensorProto.DataType`: that of an attribute such as Cast's `to`.
+
+    Raises TypeError for a number that no type of the ABI has.
+    """
+    found = next((mine for mine, theirs in _PROTO.items() if theirs == number), number)
+    if found not in _NUMPY | _ML_DTYPES:
+        raise TypeError(f"no element type of the ABI has the TensorProto.DataType {number}")
+    return found
 
 
 @functools.cache

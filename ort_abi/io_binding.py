@@ -130,7 +130,9 @@ class IOBinding:
 def _value_at(
     device_type: str | OrtDevice, device_id: int, element_type: Any, shape: Sequence[int], address: int
 ) -> OrtValue:
-    number = dtypes.to_onnx(element_type)
+    number = (
+        dtypes.from_proto(element_type) if isinstance(element_type, int) else dtypes.to_onnx(element_type)
+    )
     memory = env.memory_on(device_for(device_type, device_id))
     dims = ffi.new("int64_t[]", list(shape))
     count = 1

@@ -49,9 +49,6 @@ _ONNX_NAMES = {
     "float4_e2m1fn": "float4e2m1",
     "float8_e8m0fnu": "float8e8m0",
 }
-# `TensorProto.DataType` numbers differ from the ABI's for the newest types only.
-_TO_PROTO = {24: 25, 25: 26, 26: 24}
-_FROM_PROTO = {proto: number for number, proto in _TO_PROTO.items()}
 
 
 def onnx_name(element_type: int) -> str:
@@ -289,7 +286,7 @@ class OrtValue:
 
         For types that NumPy lacks, held in an array of another type. Raises ValueError if the sizes differ.
         """
-        element_type = _FROM_PROTO.get(onnx_element_type, onnx_element_type)
+        element_type = dtypes.from_proto(onnx_element_type)
         array = np.ascontiguousarray(data)
         if dtypes.bytes_for(element_type, array.size) != array.nbytes:
             raise ValueError(f"an array of {array.dtype} cannot hold elements of {onnx_name(element_type)}")
@@ -312,7 +309,7 @@ class OrtValue:
         provider has memory on the device.
         """
         if isinstance(element_type, int):
-            number = _FROM_PROTO.get(element_type, element_type)
+            number = dtypes.from_proto(element_type)
         else:
             number = dtypes.to_onnx(element_type)
         if memory_info is not None:
@@ -430,8 +427,7 @@ class OrtValue:
 
     def element_type(self) -> int:
         """The element type as a number of `TensorProto.DataType`."""
-        number = describe(self.pointer)[0]
-        return _TO_PROTO.get(number, number)
+        return dtypes.to_proto(describe(self.pointer)[0])
 
     def data_ptr(self) -> int:
         """Address of the first element."""

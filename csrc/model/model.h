@@ -36,7 +36,7 @@ struct OrtValueInfo {
   size_t producer_output;
   ValueConsumer* consumers;
   size_t consumer_count;
-  OrtValue* initializer; /* owned by the model (released with it); data may point into the mapped file */
+  OrtValue* initializer; /* owned by the model (released with it); data may lie in the model's bytes */
   OrtExternalInitializerInfo* external;
   bool is_graph_input, is_graph_output;
   bool is_constant; /* it has an initializer that no caller can override */
@@ -131,7 +131,7 @@ struct OrtModel {
   OrtModelMetadata metadata;
   OrtValue** values; /* every initializer and tensor attribute, to be released */
   size_t value_count, value_capacity;
-  void* mappings; /* files mapped for initializers, onnx_reader.c */
+  void* mappings; /* bytes that tensors lie in, mapping.c */
 };
 
 /* ---- onnx_reader.c ---- */

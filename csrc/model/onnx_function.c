@@ -113,14 +113,18 @@ static OrtStatus* bind_names(Reader* reader, FunctionScope* scope, const WireFie
     return status_new(ORT_INVALID_GRAPH, "it has %zu %s, its function has %zu", actual_count,
                       is_output ? "outputs" : "inputs", formal_count);
   FormalName* names = arena_calloc(&reader->model->arena, formal_count, sizeof *names);
-  if (names == NULL) return status_no_memory();
+  if (is_output) scope->again = arena_calloc(&reader->model->arena, formal_count, sizeof *scope->again);
+  if (names == NULL || (is_output && scope->again == NULL)) return status_no_memory();
   for (size_t i = 0; i < formal_count; i++) {
     names[i] = (FormalName){i < actual_count ? actuals[i] : (char*)"", is_output};
     if (is_output && names[i].actual[0] == '\0') continue;
-    if (name_map_get(&scope->formals, formals[i]) != NULL)
-      return status_new(ORT_NOT_IMPLEMENTED, "its function gives '%s' back as it is, or names it twice",
-                        formals[i]);
-    if (!name_map_put(&scope->formals, formals[i], &names[i])) return status_no_memory();
+    bool is_known = name_map_get(&scope->formals, formals[i]) != NULL;
+    if (is_known && !is_output)
+      return status_new(ORT_INVALID_GRAPH, "its function names its input '%s' twice", formals[i]);
+    if (is_known)
+      scope->again[scope->again_count++] = (OutputAgain){formals[i], names[i].actual};
+    else if (!name_map_put(&scope->formals, formals[i], &names[i]))
+      return status_no_memory();
   }
   return NULL;
 }
@@ -223,6 +227,55 @@ static OrtStatus* read_body(Reader* reader, const Function* function, OrtGraph* 
   return NULL;
 }
 
+/* A NodeProto that only says what its input is: the rest of the node is made by hand. */
+static OrtStatus* field_with_input(Reader* reader, const char* name, WireField* out) {
+  uint8_t size[10];
+  size_t length = strlen(name), size_bytes = 0;
+  for (size_t left = length; size_bytes == 0 || left != 0; left >>= 7)
+    size[size_bytes++] = (uint8_t)((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+  uint8_t* bytes = arena_alloc(&reader->model->arena, 1 + size_bytes + length);
+  if (bytes == NULL) return status_no_memory();
+  bytes[0] = WIRE_TAG(NODE_INPUT, WIRE_BYTES);
+  memcpy(bytes + 1, size, size_bytes);
+  memcpy(bytes + 1 + size_bytes, name, length);
+  *out = (WireField){.tag = WIRE_TAG(1, WIRE_BYTES), .data = bytes, .size = 1 + size_bytes + length};
+  return NULL;
+}
+
+/* An Identity makes the caller's value of what the body gives back once more. reader->scope: the caller's. */
+static OrtStatus* give_again(Reader* reader, FunctionScope* scope, const OutputAgain* again, NodeList* list) {
+  Arena* arena = &reader->model->arena;
+  WireField field;
+  TRY(field_with_input(reader, again->formal, &field));
+  TRY(count_expansion(reader, &field));
+  int opset = find_opset(scope->function->opsets, scope->function->opset_count, "");
+  if (opset == 0) opset = model_opset(reader->model, "");
+  const OpSchema* schema = op_schema_find("", "Identity", opset);
+  if (schema == NULL)
+    return status_new(ORT_INVALID_GRAPH,
+                      "its function gives '%s' back as it is, or twice, and imports no ONNX operator set",
+                      again->formal);
+  OrtNode* node = arena_alloc(arena, sizeof *node);
+  OrtValueInfo** values = arena_calloc(arena, 2, sizeof *values);
+  if (node == NULL || values == NULL) return status_no_memory();
+  *node = (OrtNode){.id = scope->graph->next_node_id,
+                    .graph = scope->graph,
+                    .name = (char*)"",
+                    .op_type = (char*)"Identity",
+                    .domain = (char*)"",
+                    .since_version = schema->since_version,
+                    .inputs = values,
+                    .input_count = 1,
+                    .outputs = values + 1,
+                    .output_count = 1};
+  TRY(define_value(reader, scope->graph, again->actual, &values[1]));
+  values[1]->producer = node;
+  if (!ARRAY_RESERVE(list->items, list->capacity, list->count + 1)) return status_no_memory();
+  list->items[list->count++] = (PendingNode){node, field, scope};
+  scope->graph->next_node_id++;
+  return NULL;
+}
+
 OrtStatus* expand_call(Reader* reader, const WireField* call, const OrtNode* node, const Function* function,
                        NodeList* list) {
   FunctionScope *scope = NULL, *around = reader->scope;
@@ -234,5 +287,7 @@ OrtStatus* expand_call(Reader* reader, const WireField* call, const OrtNode* nod
   reader->scope = scope;
   OrtStatus* status = read_body(reader, function, node->graph, list);
   reader->scope = around;
+  for (size_t i = 0; i < scope->again_count && status == NULL; i++)
+    status = give_again(reader, scope, &scope->again[i], list);
   return status;
 }

@@ -70,14 +70,17 @@ OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, c
 /* An OperatorSetIdProto: domain = 1, version = 2. */
 OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count) {
   OpsetImport import = {(char*)"", 0};
+  uint64_t version = 0;
   Wire wire = wire_of_field(field);
   WireField part;
   while (wire_next(&wire, &part)) {
     if (part.tag == WIRE_TAG(1, WIRE_BYTES)) TRY(read_name(reader, &part, "opset import", &import.domain));
-    if (part.tag == WIRE_TAG(2, WIRE_VARINT)) import.version = part.value > INT_MAX ? -1 : (int)part.value;
+    if (part.tag == WIRE_TAG(2, WIRE_VARINT)) version = part.value;
   }
   TRY(check_wire(&wire, "opset import", import.domain));
   if (strcmp(import.domain, "ai.onnx") == 0) import.domain = (char*)"";
+  if (version <= INT64_MAX) TRY(check_opset_version(import.domain, version));
+  import.version = version > INT_MAX ? -1 : (int)version;
   if (import.version < 1)
     return status_new(ORT_INVALID_GRAPH, "opset import of domain '%s' has no valid version", import.domain);
   size_t at = 0;
@@ -108,7 +111,7 @@ static OrtStatus* read_property(Reader* reader, const WireField* part) {
   switch (part->tag) {
     case WIRE_TAG(MODEL_IR_VERSION, WIRE_VARINT):
       model->ir_version = (int64_t)part->value;
-      return NULL;
+      return check_ir_version(model->ir_version);
     case WIRE_TAG(MODEL_PRODUCER_NAME, WIRE_BYTES):
       return read_text(reader, part, "model", &model->metadata.producer_name);
     case WIRE_TAG(MODEL_PRODUCER_VERSION, WIRE_BYTES):
@@ -188,11 +191,16 @@ static OrtStatus* resolve_paths(Reader* reader, const ModelSource* source) {
     path = realpath(source->path, NULL);
     if (path == NULL)
       return status_new(ORT_NO_SUCHFILE, "cannot open model '%s': %s", source->path, strerror(errno));
-    /* A link to a model: its external data lies beside the link, where the caller sees it. */
+    /* A link to a model: the names of its external data are looked up beside the link. */
     char* beside = str_folder(source->path);
     if (beside == NULL) status = status_no_memory();
     folder = beside != NULL ? realpath(source->folder != NULL ? source->folder : beside, NULL) : NULL;
     mem_free(beside);
+    if (source->folder == NULL && status == NULL) {
+      const char* slash = strrchr(path, '/'); /* a real path has one */
+      reader->real_folder = str_copy_n(path, slash == path ? 1 : (size_t)(slash - path));
+      if (reader->real_folder == NULL) status = status_no_memory();
+    }
   } else {
     if (source->data_path != NULL) path = realpath(source->data_path, NULL);
     if (source->folder != NULL) folder = realpath(source->folder, NULL);
@@ -210,7 +218,7 @@ static OrtStatus* open_bytes(Reader* reader, const ModelSource* source, const vo
   *data = source->data;
   *size = source->size;
   if (source->data == NULL)
-    TRY(map_file(reader->model, source->path, NULL, &mapping));
+    TRY(read_file(reader->model, source->path, &mapping));
   else if (source->copy_data)
     TRY(copy_bytes(reader->model, source->data, source->size, &mapping));
   if (mapping != NULL) {
@@ -243,6 +251,7 @@ done:
   scopes_release(&reader);
   name_map_release(&reader.functions);
   mem_free(reader.folder);
+  mem_free(reader.real_folder);
   if (status != NULL)
     model_release(model);
   else

@@ -141,9 +141,9 @@ static OrtStatus* read_head(Reader* reader, TensorHead* head) {
   }
   if (head->has_segment)
     return tensor_error(head, ORT_NOT_IMPLEMENTED, "tensors in segments are not supported");
-  if (type == 0 || type > ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0)
+  head->type = element_type_of_proto(type);
+  if (head->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return tensor_error(head, ORT_INVALID_GRAPH, "unknown element type %llu", (unsigned long long)type);
-  head->type = (ONNXTensorElementDataType)type;
   TRY(read_dims(reader, head, dim_count));
   OrtStatus* status =
       tensor_size(head->type, head->rank, head->dims, &head->element_count, &head->size_bytes);
@@ -161,14 +161,26 @@ static size_t alignment_of(ONNXTensorElementDataType type) {
   return bits < 8 ? 1 : bits / 8;
 }
 
-/* A tensor over bytes that outlive the model's tensors, or over a copy where an element would be misaligned.
- */
+/* Kernels may rely on a bool being 0 or 1. */
+static bool all_as_kernels_want(const TensorHead* head, const uint8_t* data) {
+  if (head->type != ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL) return true;
+  for (size_t i = 0; i < head->size_bytes; i++) {
+    if (data[i] > 1) return false;
+  }
+  return true;
+}
+
+/* A tensor over bytes that outlive the model's tensors, or over a copy where an element would be misaligned
+ * or is not as kernels want it. */
 static OrtStatus* tensor_over(const TensorHead* head, const uint8_t* data, OrtValue** out) {
-  if ((uintptr_t)data % alignment_of(head->type) == 0 || head->size_bytes == 0)
+  bool is_aligned = (uintptr_t)data % alignment_of(head->type) == 0;
+  if (head->size_bytes == 0 || (is_aligned && all_as_kernels_want(head, data)))
     return value_new_tensor_over((void*)(uintptr_t)data, head->size_bytes, &memory_info_cpu, NULL, head->type,
                                  head->rank, head->dims, out);
   TRY(value_new_tensor(allocator_cpu(), head->type, head->rank, head->dims, out));
-  memcpy((*out)->data, data, head->size_bytes);
+  uint8_t* copy = memcpy((*out)->data, data, head->size_bytes);
+  for (size_t i = 0; head->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL && i < head->size_bytes; i++)
+    copy[i] = copy[i] != 0;
   return NULL;
 }
 
@@ -268,6 +280,7 @@ static OrtStatus* decode_numbers(const TensorHead* head, const WireField* part, 
     }
     if (!more) break;
     if ((size_t)(end - *next) < size) break; /* the count was checked: only a malformed field gets here */
+    if (head->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL) bits = (uint32_t)bits != 0;
     memcpy(*next, &bits, size);
     *next += size;
   }

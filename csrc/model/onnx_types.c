@@ -78,13 +78,13 @@ static OrtStatus* read_tensor_type(Reader* reader, const WireField* field, const
     }
   }
   TRY(check_wire(&wire, "type of value", value));
-  if (element > ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0)
+  ONNXTensorElementDataType type = element_type_of_proto(element);
+  if (element != 0 && type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return status_new(ORT_INVALID_GRAPH, "value '%s' has the unknown element type %llu", value,
                       (unsigned long long)element);
   Arena* arena = &reader->model->arena;
-  OrtTensorTypeAndShapeInfo* tensor =
-      shape_info_new(arena, (ONNXTensorElementDataType)element, has_shape, shape.rank, shape.dims,
-                     shape.has_symbols ? shape.symbols : NULL);
+  OrtTensorTypeAndShapeInfo* tensor = shape_info_new(arena, type, has_shape, shape.rank, shape.dims,
+                                                     shape.has_symbols ? shape.symbols : NULL);
   if (tensor != NULL && shape.has_denotations) tensor->denotations = shape.denotations;
   *out = type_info_new_tensor(arena, kind, tensor);
   return *out != NULL ? NULL : status_no_memory();
@@ -106,12 +106,13 @@ static OrtStatus* read_container(Reader* reader, const WireField* field, const c
     if (part.tag == WIRE_TAG(1, WIRE_VARINT)) key = part.value;
   }
   TRY(check_wire(&wire, "type of value", value));
-  if (key > ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0)
+  ONNXTensorElementDataType key_type = element_type_of_proto(key);
+  if (key != 0 && key_type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
     return status_new(ORT_INVALID_GRAPH, "value '%s' has the unknown key type %llu", value,
                       (unsigned long long)key);
   Arena* arena = &reader->model->arena;
   if (element == NULL) element = type_info_new(arena, ONNX_TYPE_UNKNOWN);
-  *out = kind == ONNX_TYPE_MAP ? type_info_new_map(arena, (ONNXTensorElementDataType)key, element)
+  *out = kind == ONNX_TYPE_MAP ? type_info_new_map(arena, key_type, element)
                                : type_info_new_container(arena, kind, element);
   return *out != NULL ? NULL : status_no_memory();
 }

@@ -61,8 +61,16 @@ typedef struct OpSchema {
 /* All of them, sorted by domain, name and since_version (bytewise). */
 extern const OpSchema op_schemas[];
 extern const size_t op_schema_count;
-/* The newest opset of the "" domain that the table knows. */
-extern const int op_schema_newest_onnx_opset;
+
+typedef struct OpSchemaDomain {
+  const char* domain; /* "" is ai.onnx */
+  int newest;         /* version that the table knows */
+} OpSchemaDomain;
+/* ONNX's own domains. */
+extern const OpSchemaDomain op_schema_domains[];
+extern const size_t op_schema_domain_count;
+/* The newest IR version of the onnx package that the table is from. */
+extern const int op_schema_newest_ir_version;
 
 /* borrows: the newest version of an operator that is not newer than `opset_version`, also if it is
  * deprecated; NULL when there is none. "ai.onnx" and NULL mean the "" domain. */

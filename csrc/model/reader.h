@@ -18,14 +18,14 @@
 #define MAX_OPSET_IMPORTS   1000
 #define MAX_CALL_ATTRIBUTES 1000
 
-/* A file mapped for a model's tensors, released with the model. */
+/* Bytes that a model's tensors lie in, released with the model. */
 typedef struct Mapping Mapping;
 struct Mapping {
   Mapping* next;
   char* location; /* of external data, as the model writes it; NULL for the model file */
   uint8_t* data;
   size_t size;
-  bool is_heap; /* a copy of the caller's bytes */
+  bool is_heap; /* the model file's or the caller's, copied; else a mapped file */
 };
 
 /* A FunctionProto. */
@@ -41,6 +41,11 @@ typedef struct FormalName {
   char* actual; /* "": not given */
   bool is_output;
 } FormalName;
+
+/* An output of a function that is one of its inputs, or another output once more. */
+typedef struct OutputAgain {
+  char *formal, *actual;
+} OutputAgain;
 
 /* An attribute that a call gives to its function, or the function's default. */
 typedef struct CallAttribute {
@@ -58,6 +63,8 @@ struct FunctionScope {
   const Function* function;
   char* prefix;
   NameMap formals; /* name in the body -> FormalName */
+  OutputAgain* again;
+  size_t again_count;
   CallAttribute* attributes;
   size_t attribute_count;
   unsigned depth;
@@ -65,10 +72,11 @@ struct FunctionScope {
 
 typedef struct Reader {
   OrtModel* model;
-  char* folder;          /* real path of the folder for external data; NULL when there is none */
-  NameMap functions;     /* function_key() -> Function: the model's own functions */
-  FunctionScope* scope;  /* of the node or graph that is being read; NULL: no function's */
-  FunctionScope* scopes; /* all of them, newest first */
+  char* folder;      /* real path of the folder for external data; NULL when there is none */
+  char* real_folder; /* folder of the model's real file: another one where the model is a link; else NULL */
+  NameMap functions; /* function_key() -> Function: the model's own functions */
+  FunctionScope* scope;                  /* of the node or graph that is being read; NULL: no function's */
+  FunctionScope* scopes;                 /* all of them, newest first */
   size_t expanded_nodes, expanded_bytes; /* what calls have become so far */
   unsigned depth;                        /* of the graph that is being read */
 } Reader;
@@ -84,11 +92,18 @@ OrtStatus* read_name(Reader* reader, const WireField* field, const char* what, c
 OrtStatus* read_opset(Reader* reader, const WireField* field, OpsetImport* opsets, size_t* count);
 int find_opset(const OpsetImport* opsets, size_t count, const char* domain); /* 0 if there is none */
 
+/* ---- versions.c ---- */
+
+/* ORT_FAIL for what is newer than this library knows; the message has both numbers. */
+OrtStatus* check_ir_version(int64_t version);
+OrtStatus* check_opset_version(const char* domain, uint64_t version);
+
 /* ---- mapping.c ---- */
 
-/* Maps a file, gives it to the model. `location`: as for Mapping. borrows the result. */
-OrtStatus* map_file(OrtModel* model, const char* path, const char* location, const Mapping** out);
-/* Maps a file that external data points to, once. Refuses a location that is not below reader->folder. */
+/* Reads a file into memory of the model. borrows the result. */
+OrtStatus* read_file(OrtModel* model, const char* path, const Mapping** out);
+/* Maps a file that external data points to, once. Refuses a location that is below neither folder of the
+ * reader. borrows the result. */
 OrtStatus* map_external(Reader* reader, const char* location, const Mapping** out);
 /* Copies the caller's bytes into memory of the model. borrows the result. */
 OrtStatus* copy_bytes(OrtModel* model, const void* data, size_t size, const Mapping** out);

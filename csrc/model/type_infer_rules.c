@@ -11,8 +11,7 @@ static ONNXTensorElementDataType attribute_element(const OrtNode* node, const ch
                                                    ONNXTensorElementDataType absent) {
   const OrtOpAttr* attribute = node_find_attribute(node, name);
   if (attribute == NULL || attribute->type != ORT_OP_ATTR_INT) return absent;
-  bool is_valid = attribute->i > 0 && attribute->i < ELEMENT_TYPE_LIMIT;
-  return is_valid ? (ONNXTensorElementDataType)attribute->i : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  return element_type_of_proto((uint64_t)attribute->i);
 }
 
 static ONNXTensorElementDataType input_element(const OrtNode* node, size_t index) {

@@ -130,6 +130,8 @@ OrtStatus* type_info_give(const OrtTypeInfo* info, OrtTypeInfo** out);
 char* type_info_text(const OrtTypeInfo* info);
 /* "float", "int64", ... as ONNX writes element types; "undefined" for an unknown number. */
 const char* element_type_name(ONNXTensorElementDataType type);
+/* The type that ONNX files number so (TensorProto.DataType); UNDEFINED for 0 and for unknown numbers. */
+ONNXTensorElementDataType element_type_of_proto(uint64_t number);
 /* The reverse of "float"; UNDEFINED if there is none. */
 ONNXTensorElementDataType element_type_of_name(const char* name, size_t length);
 

@@ -131,6 +131,20 @@ static const char* const element_names[] = {
     "uint4",     "int4",       "float4e2m1", "uint2",        "int2",           "float8e8m0"};
 #define ELEMENT_TYPE_COUNT (sizeof element_names / sizeof element_names[0])
 
+ONNXTensorElementDataType element_type_of_proto(uint64_t number) {
+  switch (number) { /* the others have the same number here */
+    case 24:
+      return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0;
+    case 25:
+      return ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2;
+    case 26:
+      return ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2;
+    default:
+      return number <= ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT4E2M1 ? (ONNXTensorElementDataType)number
+                                                                : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  }
+}
+
 const char* element_type_name(ONNXTensorElementDataType type) {
   return (size_t)type < ELEMENT_TYPE_COUNT ? element_names[type] : element_names[0];
 }

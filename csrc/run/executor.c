@@ -187,9 +187,37 @@ OrtStatus* run_bound(Frame* frame) {
 
 /* ---- Results ---- */
 
+/* Copies for the further places of outputs. Work of the run that goes on can only be on the caller's stream.
+ */
+static OrtStatus* copy_repeats(Frame* frame, OrtValue* const* outputs) {
+  OrtSyncStream* stream = frame->options != NULL ? frame->options->stream : NULL;
+  if (stream != NULL) TRY(stream_flush(stream));
+  for (size_t i = 0; i < frame->repeat_count; i++) {
+    Repeat* repeat = &frame->repeats[i];
+    const OutputSpec* spec = &frame->plan->outputs[repeat->output];
+    const OrtValue* source = frame->values[spec->slot];
+    OrtValue* given = outputs[repeat->place - 1];
+    OrtValue* copy = given;
+    const OrtMemoryInfo* memory =
+        frame->caller_memories != NULL ? frame->caller_memories[repeat->place - 1] : NULL;
+    if (given == source) continue;
+    TRY(copy_to_output(frame, spec, source, memory, NULL, &copy));
+    repeat->copy = copy != given ? copy : NULL;
+  }
+  return NULL;
+}
+
+static void hand_over_repeats(Frame* frame, OrtValue** outputs) {
+  for (size_t i = 0; i < frame->repeat_count; i++) {
+    Repeat* repeat = &frame->repeats[i];
+    if (repeat->copy != NULL) outputs[repeat->place - 1] = repeat->copy;
+    repeat->copy = NULL;
+  }
+}
+
 /* Copied outputs first, since they can fail; then the results change hands. */
 static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
-  OrtStatus* status = NULL;
+  OrtStatus* status = frame->repeat_count != 0 ? copy_repeats(frame, outputs) : NULL;
   const Plan* plan = frame->plan;
   size_t copied = 0;
   for (; copied < plan->output_count && status == NULL; copied++) {
@@ -217,6 +245,7 @@ static OrtStatus* hand_over(Frame* frame, OrtValue** outputs) {
       frame->values[spec->slot] = NULL;
     }
   }
+  if (status == NULL) hand_over_repeats(frame, outputs);
   return status;
 }
 
@@ -242,6 +271,8 @@ void frame_clean(Frame* frame, bool has_failed) {
     value_release(frame->staged[i]);
     frame->staged[i] = NULL;
   }
+  for (size_t i = 0; i < frame->repeat_count; i++) value_release(frame->repeats[i].copy);
+  frame->repeat_count = 0;
   frame->has_device_values = false;
   if (!has_failed && !plan->has_held) return;
   for (size_t i = 0; i < plan->slot_count; i++) {

@@ -67,6 +67,7 @@ void frame_free(Frame* frame) {
   mem_free(frame->input_given);
   mem_free(frame->output_place);
   mem_free(frame->copies);
+  mem_free(frame->repeats);
   mem_free(frame);
 }
 

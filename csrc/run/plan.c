@@ -84,15 +84,18 @@ static OrtStatus* plan_outputs(Planner* planner) {
     if (!is_produced && value->initializer == NULL && value->slot < 0)
       return status_new(ORT_INVALID_GRAPH, "nothing makes the output '%s' of graph '%s'", value->name,
                         graph->name);
-    OutputSpec* spec = &plan->outputs[plan->output_count];
+    OutputSpec* spec = &plan->outputs[i];
+    const OutputSpec* first = name_map_get(&plan->output_names, value->name);
     *spec = (OutputSpec){.value = value,
                          .name = value->name,
                          .slot = slot_for(planner, value, is_produced ? SLOT_OUTPUT : SLOT_CONSTANT),
-                         .is_copied = !is_produced};
+                         .is_copied = !is_produced,
+                         .first = first != NULL ? first->first : i};
+    plan->output_count = i + 1;
+    if (first != NULL) continue;
     Slot* slot = &plan->slots[spec->slot];
-    if (is_produced) slot->output = (int32_t)plan->output_count;
+    if (is_produced) slot->output = (int32_t)i;
     slot->is_needed = true;
-    plan->output_count++;
     if (!name_map_put(&plan->output_names, spec->name, spec)) return status_no_memory();
   }
   return NULL;

@@ -319,6 +319,7 @@ typedef struct OutputSpec {
   const char* name;
   int32_t slot;
   bool is_copied; /* an input or a constant: not made by a step */
+  size_t first;   /* the first output that shows the same value: the graph may name one more than once */
 } OutputSpec;
 
 #define PLAN_FRAMES 16
@@ -336,7 +337,7 @@ struct Plan {
   size_t input_count, required_count;
   OutputSpec* outputs;
   size_t output_count;
-  NameMap input_names, output_names; /* -> InputSpec, OutputSpec */
+  NameMap input_names, output_names; /* -> InputSpec, OutputSpec (the first one of a value) */
   size_t notification_count;
   bool has_held;
   _Atomic(Frame*) frames[PLAN_FRAMES]; /* idle ones */
@@ -370,6 +371,13 @@ typedef struct FrameBuffer {
   uint64_t last_run;
 } FrameBuffer;
 
+/* One more place where the caller wants an output. */
+typedef struct Repeat {
+  size_t output;
+  uint32_t place; /* as for Frame.output_place */
+  OrtValue* copy; /* until it is handed over; NULL: the caller's value was filled */
+} Repeat;
+
 struct Frame {
   OrtSession* session;
   Plan* plan;
@@ -381,7 +389,9 @@ struct Frame {
   int32_t* own_buffer;    /* a slot: its buffer, or -1 */
   uint8_t* input_given;   /* an input: given in this run */
   uint32_t* output_place; /* an output: where the caller wants it, counted from 1; 0: not wanted */
-  OrtValue** copies;      /* an output that is an input or a constant: its copy, until it is handed over */
+  Repeat* repeats;        /* further places of outputs */
+  size_t repeat_count, repeat_capacity;
+  OrtValue** copies;   /* an output that is an input or a constant: its copy, until it is handed over */
   uint8_t* is_fetched; /* an output: copied to where the caller wants it (`copies`, or the caller's value) */
   OrtValue** staged;   /* an input that lies on a device and is read in host memory: its copy */
   OrtValue* const* caller_outputs;             /* what Run was given: preallocated values, or NULL */

@@ -19,7 +19,7 @@ static inline const InputSpec* find_input(const Plan* plan, const char* name, si
 
 static inline const OutputSpec* find_output(const Plan* plan, const char* name, size_t position) {
   if (position < plan->output_count && is_name(plan->outputs[position].name, name))
-    return &plan->outputs[position];
+    return &plan->outputs[plan->outputs[position].first];
   return name_map_get(&plan->output_names, name);
 }
 
@@ -116,6 +116,14 @@ OrtStatus* bind_inputs(Frame* frame, const char* const* names, const OrtValue* c
   return required == plan->required_count ? NULL : missing_input(frame);
 }
 
+/* The place gets a copy when the run is done. */
+static OrtStatus* add_repeat(Frame* frame, size_t output, size_t place) {
+  if (!ARRAY_RESERVE(frame->repeats, frame->repeat_capacity, frame->repeat_count + 1))
+    return status_no_memory();
+  frame->repeats[frame->repeat_count++] = (Repeat){output, (uint32_t)place + 1, NULL};
+  return NULL;
+}
+
 OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const* values, size_t count) {
   const Plan* plan = frame->plan;
   for (size_t i = 0; i < count; i++) {
@@ -123,10 +131,15 @@ OrtStatus* bind_outputs(Frame* frame, const char* const* names, OrtValue* const*
     const OutputSpec* spec = find_output(plan, names[i], i);
     if (spec == NULL) return status_new(ORT_INVALID_ARGUMENT, "the model has no output '%s'", names[i]);
     uint32_t* place = &frame->output_place[spec - plan->outputs];
-    if (*place != 0) return status_new(ORT_INVALID_ARGUMENT, "output '%s' is asked for twice", spec->name);
     if (values[i] != NULL) {
       const OrtTypeInfo* type = spec->value->type;
       TRY(check_value("preallocated output", spec->name, type != NULL ? type->tensor : NULL, values[i]));
+    }
+    if (*place != 0) {
+      TRY(add_repeat(frame, spec->first, i));
+      continue;
+    }
+    if (values[i] != NULL) {
       const OrtMemoryInfo* made_in = frame->session->places[plan->slots[spec->slot].place].memory;
       bool is_there = memory_device_equal(&made_in->device, &values[i]->memory->device);
       bool is_host =

@@ -44,7 +44,8 @@ class KernelInfo:
         check(getattr(api, slot)(pointer, *arguments, ffi.NULL, size), api)
         buffer = ffi.new("char[]", max(size[0], 1))
         check(getattr(api, slot)(pointer, *arguments, buffer, size), api)
-        return ffi.string(buffer).decode("utf-8", "surrogateescape")
+        length = max(size[0] - 1, 0)  # a terminator is counted; there may be NULs before it
+        return bytes(ffi.buffer(buffer, length)).decode("utf-8", "surrogateescape")
 
     def _count(self, slot: str) -> int:
         api, pointer = self._open()

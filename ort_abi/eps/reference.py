@@ -9,7 +9,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import defs
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import RuntimeContextError
@@ -52,13 +54,14 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
     def compile(self, graph: Graph) -> Callable[..., Any]:
         """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see
         `to_model_proto`)."""
-        model = graph.to_model_proto()
-        _drop_consumed_inputs(model.graph)
-        evaluator = ReferenceEvaluator(model, new_ops=operators_of(graph.opsets.get("", 1)))
+        proto = graph.to_model_proto()
+        _drop_consumed_inputs(proto.graph)
+        constants = _take_strings(proto)
+        evaluator = ReferenceEvaluator(proto, new_ops=operators_of(graph.opsets.get("", 1)))
         names = graph.argument_names
 
         def run(*arrays: Any) -> tuple[Any, ...]:
-            return tuple(evaluator.run(None, dict(zip(names, arrays, strict=True))))
+            return tuple(evaluator.run(None, constants | dict(zip(names, arrays, strict=True))))
 
         return run
 
@@ -72,6 +75,20 @@ def _drop_consumed_inputs(graph: onnx.GraphProto) -> None:
             node.attribute.extend(kept)
         for attribute in node.attribute:
             _drop_consumed_inputs(attribute.g)
+
+
+def _take_strings(proto: onnx.ModelProto) -> dict[str, NDArray[Any]]:
+    """Takes string constants out of the graph, to be fed to it: the package refuses those that are no UTF-8,
+    and cuts NULs off."""
+    found, initializers = {}, list(proto.graph.initializer)
+    for tensor in initializers:
+        if tensor.data_type == onnx.TensorProto.STRING:
+            array = np.empty(len(tensor.string_data), object)
+            array[:] = [text.decode("utf-8", "surrogateescape") for text in tensor.string_data]
+            found[tensor.name] = array.reshape(tuple(tensor.dims))
+    del proto.graph.initializer[:]
+    proto.graph.initializer.extend(tensor for tensor in initializers if tensor.name not in found)
+    return found
 
 
 def _can_run(node: Node) -> bool:

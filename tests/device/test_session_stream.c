@@ -173,6 +173,28 @@ static void test_a_stream_of_another_device(void) {
   stop();
 }
 
+/* A caller who wants one output in host memory and in the device's. */
+static void test_an_output_in_several_places(void) {
+  start(CHAIN);
+  device.control->max_delay_us = 500;
+  for (int i = 0; i < 30; i++) {
+    OrtValue *x = host_tensor(COUNT, (float)i), *there = tensor_on(&device, COUNT);
+    OrtValue *back = host_tensor(COUNT, -1), *values[] = {there, NULL, host_tensor(COUNT, -1)};
+    const char *input = "x", *outputs[] = {"y", "y", "y"};
+    CHECK_OK(api()->Run(session, i % 2 ? options : NULL, &input, (const OrtValue* const*)&x, 1, outputs, 3,
+                        values));
+    CHECK(values[0] == there);
+    CHECK_OK(copy(there, back, NULL));
+    CHECK(is_output(CHAIN, "y", (float)i, back) && is_output(CHAIN, "y", (float)i, values[1]) &&
+          is_output(CHAIN, "y", (float)i, values[2]));
+    for (int k = 1; k < 3; k++) api()->ReleaseValue(values[k]);
+    api()->ReleaseValue(back);
+    api()->ReleaseValue(there);
+    api()->ReleaseValue(x);
+  }
+  stop();
+}
+
 int main(void) {
   RUN(test_copies_and_a_run_are_ordered_by_their_stream);
   RUN(test_results_on_the_host_are_waited_for);
@@ -181,5 +203,6 @@ int main(void) {
   RUN(test_runs_on_two_streams_do_not_share_memory);
   RUN(test_an_allocator_that_knows_no_streams);
   RUN(test_a_stream_of_another_device);
+  RUN(test_an_output_in_several_places);
   return finish();
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,19 @@ KINDS = {
     AttributeProto.TENSOR: "TENSOR",
 }
 ALIASES = {"ai.onnx": ""}
+_FACTS = json.loads((Path(__file__).parents[1] / "abi" / "facts.json").read_text())
+_PREFIX = "ONNX_TENSOR_ELEMENT_DATA_TYPE_"
+_ELEMENT_TYPES = {
+    name.removeprefix(_PREFIX): number
+    for enum in _FACTS["enums"].values()
+    for name, number in enum["values"].items()
+    if name.startswith(_PREFIX)
+}
+
+
+def element_type(proto: int) -> int:
+    """The ABI's number of an element type: that of ONNX's name for it."""
+    return _ELEMENT_TYPES[TensorProto.DataType.Name(proto)]
 
 
 def onnx_domain(domain: str) -> str:
@@ -54,11 +68,11 @@ def tensor(proto: TensorProto, folder: Path | None = None) -> tuple[int, tuple[i
     """Element type, shape, and the bytes as raw data would have them, or the strings."""
     shape = tuple(proto.dims)
     if proto.data_type == TensorProto.STRING:
-        return proto.data_type, shape, list(proto.string_data)
+        return element_type(proto.data_type), shape, list(proto.string_data)
     if proto.HasField("raw_data"):
-        return proto.data_type, shape, proto.raw_data
+        return element_type(proto.data_type), shape, proto.raw_data
     values = numpy_helper.to_array(proto, str(folder or ""))
-    return proto.data_type, shape, numpy_helper.from_array(values).raw_data
+    return element_type(proto.data_type), shape, numpy_helper.from_array(values).raw_data
 
 
 def sparse_tensor(proto: onnx.SparseTensorProto) -> tuple[int, tuple[int, ...], Any]:
@@ -69,7 +83,7 @@ def sparse_tensor(proto: onnx.SparseTensorProto) -> tuple[int, tuple[int, ...], 
     dense = np.zeros(shape, values.dtype)
     flat = np.ravel_multi_index(tuple(indices.T), shape) if indices.ndim == 2 else indices
     dense.reshape(-1)[flat] = values
-    return proto.values.data_type, shape, dense.tobytes()
+    return element_type(proto.values.data_type), shape, dense.tobytes()
 
 
 def attribute(proto: AttributeProto, scope: set[str], opsets: dict[str, int], folder: Path | None) -> Any:
@@ -155,9 +169,9 @@ def value_type(proto: onnx.TypeProto) -> Any:
     part = getattr(proto, kind)
     if kind in ("tensor_type", "sparse_tensor_type"):
         shape = [dimension(dim) for dim in part.shape.dim] if part.HasField("shape") else None
-        return ("tensor" if kind == "tensor_type" else "sparse", part.elem_type, shape)
+        return ("tensor" if kind == "tensor_type" else "sparse", element_type(part.elem_type), shape)
     if kind == "map_type":
-        return ("map", part.key_type, value_type(part.value_type))
+        return ("map", element_type(part.key_type), value_type(part.value_type))
     if kind == "opaque_type":
         return ("unknown",)
     name = "seq" if kind == "sequence_type" else "optional"
@@ -178,7 +192,7 @@ def declared_types(proto: onnx.GraphProto) -> dict[str, Any]:
         types.setdefault(value.name, value_type(value.type))
     for item in proto.initializer:
         if types.get(item.name) is None:
-            types[item.name] = ("tensor", item.data_type, list(item.dims))
+            types[item.name] = ("tensor", element_type(item.data_type), list(item.dims))
     for value in [*proto.output, *proto.value_info]:
         if types.get(value.name) is None:
             types[value.name] = value_type(value.type)

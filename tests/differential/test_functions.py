@@ -12,7 +12,7 @@ from tests.differential import expected_model as expected
 from tests.support.native_model import NativeHost, NativeModel, OrtError
 
 FLOAT = TensorProto.FLOAT
-INVALID_GRAPH, NOT_IMPLEMENTED = 10, 9
+INVALID_GRAPH = 10
 OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
 
@@ -205,6 +205,18 @@ def test_overloads(native_host: NativeHost) -> None:
     assert [item["op_type"] for item in check(native_host, model([node], [one, two]))["nodes"]] == ["Abs"]
 
 
+def test_functions_that_give_an_input_back_or_an_output_twice(native_host: NativeHost) -> None:
+    """An Identity makes the caller's value; at a call in a call too."""
+    own = function("Own", ["a"], ["a", "b", "b"], [helper.make_node("Neg", ["a"], ["b"])])
+    outer = function("Outer", ["a"], ["p", "q", "r"], [call("Own", ["a"], ["p", "q", "r"])])
+    with NativeModel(
+        native_host, model([call("Outer", ["x"], ["z", "u", "v"])], [own, outer]).SerializeToString()
+    ) as native:
+        nodes = native.graph()["nodes"]
+    ends = {(node["op_type"], *node["inputs"], *node["outputs"]) for node in nodes}
+    assert ends == {("Neg", "x", "u"), ("Identity", "x", "z"), ("Identity", "u", "v")}
+
+
 def test_a_function_has_its_own_operator_versions(native_host: NativeHost) -> None:
     own = function("Own", ["a"], ["b"], [helper.make_node("Softmax", ["a"], ["b"])])
     del own.opset_import[:]
@@ -231,8 +243,8 @@ def test_functions_that_cannot_be_are_refused(native_host: NativeHost) -> None:
         "Own", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["a"]), helper.make_node("Abs", ["a"], ["b"])]
     )
     refused(native_host, model([call("Own", ["x"], ["z"])], [again]), INVALID_GRAPH, "'Own'", "'a'", "twice")
-    passing = function("Own", ["a"], ["a"], [helper.make_node("Neg", ["a"], ["b"])])
-    refused(native_host, model([call("Own", ["x"], ["z"])], [passing]), NOT_IMPLEMENTED, "'a'")
+    twice = function("Own", ["a", "a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])])
+    refused(native_host, model([call("Own", ["x", "y"], ["z"])], [twice]), INVALID_GRAPH, "'a'", "twice")
 
 
 def test_a_bomb_of_functions_is_refused(native_host: NativeHost) -> None:

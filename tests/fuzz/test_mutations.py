@@ -84,7 +84,8 @@ def many_types_model() -> onnx.ModelProto:
 
 
 def function_model() -> onnx.ModelProto:
-    """Functions that call each other, with attributes and a subgraph."""
+    """Functions that call each other, with attributes and a subgraph, that give back an input and one output
+    twice; outputs that the graph names twice."""
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
     elu = helper.make_node("Elu", ["a"], ["b"])
     elu.attribute.append(onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="p"))
@@ -96,12 +97,12 @@ def function_model() -> onnx.ModelProto:
         helper.make_node("Inner", ["a"], ["t"], domain="own", p=1.5),
         helper.make_node("If", ["c"], ["b"], then_branch=branch, else_branch=branch),
     ]
-    outer = helper.make_function("own", "Outer", ["c", "a", "d"], ["b", "t"], body, opsets)
+    outer = helper.make_function("own", "Outer", ["c", "a", "d"], ["b", "t", "a", "t"], body, opsets)
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     c = helper.make_tensor_value_info("c", TensorProto.BOOL, [1])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
-    call = helper.make_node("Outer", ["c", "x"], ["y"], domain="own")
-    graph = helper.make_graph([call], "calls", [x, c], [y])
+    call = helper.make_node("Outer", ["c", "x"], ["y", "t", "z", "u"], domain="own")
+    graph = helper.make_graph([call], "calls", [x, c], [y, y, x])
     return helper.make_model(graph, opset_imports=opsets, functions=[inner, outer])
 
 

@@ -5,6 +5,7 @@ From opset 7 on stock onnxruntime says what is right; before, where it has few k
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -318,11 +319,11 @@ BY_HAND: dict[str, tuple[tuple[bytes, dict[str, Any]], Any]] = {
     "Mul-6 axis": (one_node(6, "Mul", [X, random(2, 3)], broadcast=1, axis=0), None),
     "Div-6": (one_node(6, "Div", [SQUARE, COLUMN], broadcast=1, axis=0), SQUARE / COLUMN[:, None]),
     "Pow-1": (one_node(1, "Pow", [SQUARE, COLUMN], broadcast=1, axis=0), SQUARE ** COLUMN[:, None]),
-    "Less-1": (one_node(1, "Less", [SQUARE, COLUMN], broadcast=1, axis=0), SQUARE < COLUMN[:, None]),
-    "Greater-1": (one_node(1, "Greater", [SQUARE, COLUMN], broadcast=1, axis=0), SQUARE > COLUMN[:, None]),
+    "Less-1": (one_node(1, "Less", [SQUARE, COLUMN], broadcast=1, axis=0), COLUMN[:, None] > SQUARE),
+    "Greater-1": (one_node(1, "Greater", [SQUARE, COLUMN], broadcast=1, axis=0), COLUMN[:, None] < SQUARE),
     "Equal-1": (
         one_node(1, "Equal", [SQUARE.astype(np.int32), COLUMN.astype(np.int32)], broadcast=1, axis=0),
-        SQUARE == COLUMN[:, None],
+        COLUMN[:, None] == SQUARE,
     ),
     **{
         f"{op}-1": (one_node(1, op, [SQUARE > 3, COLUMN > 1], broadcast=1, axis=0), None)
@@ -427,8 +428,8 @@ def older_versions(proto: onnx.ModelProto) -> Iterator[tuple[int, bytes]]:
         if (schema.domain, schema.name) == (node.domain, node.op_type)
     )
     newest = proto.opset_import[0].version
-    for version, later in zip(history, history[1:], strict=False):
-        if later > newest or version < 7 and later <= 7:
+    for version, later in itertools.pairwise(history):
+        if later > newest or (version < 7 and later <= 7):
             continue
         copy = onnx.ModelProto()
         copy.CopyFrom(proto)

@@ -124,16 +124,14 @@ static void test_an_initializer_can_be_overridden_for_one_run(void) {
 static void test_names_of_outputs_are_checked(void) {
   OrtSession* session = chain();
   OrtValue *x = new_floats(2, two_by_three), *outputs[2] = {NULL, NULL};
-  const char *name = "x", *twice[] = {"y", "y"}, *nothing[] = {NULL};
+  const char *name = "x", *y[] = {"y"}, *nothing[] = {NULL};
   const OrtValue* values[] = {x};
   CHECK_FAILS(run1(session, "x", x, "q", outputs), ORT_INVALID_ARGUMENT, "the model has no output 'q'");
-  CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, twice, 2, outputs), ORT_INVALID_ARGUMENT,
-              "output 'y' is asked for twice");
   CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, nothing, 1, outputs), ORT_INVALID_ARGUMENT,
               "the name of output 0 is NULL");
-  CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, twice, 0, outputs), ORT_INVALID_ARGUMENT,
+  CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, y, 0, outputs), ORT_INVALID_ARGUMENT,
               "no output is asked for");
-  CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, twice, 1, NULL), ORT_INVALID_ARGUMENT, "'outputs'");
+  CHECK_FAILS(api()->Run(session, NULL, &name, values, 1, y, 1, NULL), ORT_INVALID_ARGUMENT, "'outputs'");
   CHECK(outputs[0] == NULL && outputs[1] == NULL);
   api()->ReleaseValue(x);
   api()->ReleaseSession(session);
