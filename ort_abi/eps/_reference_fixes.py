@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_batch_normalization, op_loop
 
-__all__ = ["FIXED_OPERATORS"]
+from ort_abi.eps._reference_versions import replaces
+
+__all__ = ["BatchNormalization", "GlobalMaxPool", "Loop"]
 
 Array = NDArray[Any]
 
 
+@replaces()
 class GlobalMaxPool(OpRun):
     """The evaluator's own takes the wrong axes unless there are exactly two spatial ones."""
 
@@ -23,6 +26,7 @@ class GlobalMaxPool(OpRun):
         return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
 
 
+@replaces()
 class BatchNormalization(OpRun):
     """Before opset 14 one output means inference, whatever `momentum` says; the evaluator trains then."""
 
@@ -39,11 +43,15 @@ class BatchNormalization(OpRun):
                 x, scale, bias, mean, var, 0.9 if momentum is None else momentum, epsilon
             )
             return (trained[0], *trained[3:])[: len(self.output)]
-        per_channel = (-1, *(1,) * (x.ndim - 2))
+        if attributes.get("spatial") == 0:  # before opset 9: a value for each position, too
+            per_channel: tuple[int, ...] = (1, *x.shape[1:])
+        else:
+            per_channel = (-1, *(1,) * (x.ndim - 2))
         scale, bias, mean, var = (item.reshape(per_channel) for item in (scale, bias, mean, var))
         return ((scale * (x - mean) / np.sqrt(var + epsilon) + bias).astype(x.dtype),)
 
 
+@replaces()
 class Loop(op_loop.Loop):
     """The evaluator's own does not run without a condition, and stacks scan outputs of two and more
     dimensions along the wrong axis."""
@@ -71,7 +79,3 @@ class Loop(op_loop.Loop):
         empty = np.empty(0, np.float32)
         outputs = carried + [np.stack(stack) if stack else empty for stack in scans]
         return tuple(outputs[: len(self.onnx_node.output)])
-
-
-FIXED_OPERATORS: list[type[OpRun]] = [GlobalMaxPool, BatchNormalization, Loop]
-"""For `ReferenceEvaluator(new_ops=...)`."""

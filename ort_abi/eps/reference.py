@@ -20,7 +20,8 @@ from onnx.reference.ops.aionnx_preview_training import load_op as load_training_
 from onnx.reference.ops.aionnxml import load_op as load_ml_op
 
 from ort_abi import ep
-from ort_abi.eps._reference_fixes import FIXED_OPERATORS
+from ort_abi.eps import _reference_fixes, _reference_recurrent, _reference_scan  # noqa: F401  # they replace
+from ort_abi.eps._reference_versions import operators_of
 from ort_abi.graph import Graph, Node
 
 __all__ = ["ReferenceExecutionProvider"]
@@ -54,14 +55,26 @@ class ReferenceExecutionProvider(ep.ExecutionProvider):
         """A callable that evaluates the graph. Raises TypeError for what the ABI cannot carry (see
         `to_model_proto`)."""
         proto = graph.to_model_proto()
+        _drop_consumed_inputs(proto.graph)
         constants = _take_strings(proto)
-        evaluator = ReferenceEvaluator(proto, new_ops=FIXED_OPERATORS)
+        evaluator = ReferenceEvaluator(proto, new_ops=operators_of(graph.opsets.get("", 1)))
         names = graph.argument_names
 
         def run(*arrays: Any) -> tuple[Any, ...]:
             return tuple(evaluator.run(None, constants | dict(zip(names, arrays, strict=True))))
 
         return run
+
+
+def _drop_consumed_inputs(graph: onnx.GraphProto) -> None:
+    """An attribute of the first versions, a hint for memory, which the evaluator does not know."""
+    for node in graph.node:
+        kept = [attribute for attribute in node.attribute if attribute.name != "consumed_inputs"]
+        if len(kept) != len(node.attribute):
+            del node.attribute[:]
+            node.attribute.extend(kept)
+        for attribute in node.attribute:
+            _drop_consumed_inputs(attribute.g)
 
 
 def _take_strings(proto: onnx.ModelProto) -> dict[str, NDArray[Any]]:
@@ -99,6 +112,8 @@ def _is_known(node: Node) -> bool:
 def _has_code(domain: str, op_type: str, version: int) -> bool:
     if domain not in _LOADERS or not defs.has(op_type, version, domain):
         return False
+    if not domain and op_type in {cls.__name__ for cls in operators_of(version)}:
+        return True
     try:
         _LOADERS[domain](domain, op_type, version)
     except RuntimeContextError:  # a function that depends on the node's types: made when these are known

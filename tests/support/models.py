@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -20,14 +21,23 @@ def shipped_models(folder: str) -> list[Path]:
     return sorted(root.rglob("*.onnx"))
 
 
-def generated_models() -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Name and model of every test case that the `onnx` package makes in code: some thousand models."""
+def node_test_cases() -> list[Any]:
+    """The `onnx` package's test cases of operators that have a model, with `data_sets`: pairs of inputs and
+    outputs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from onnx.backend.test.case.model import collect_testcases as collect_models
-        from onnx.backend.test.case.node import collect_testcases as collect_nodes
+        from onnx.backend.test.case.node import collect_testcases
 
-        for case in [*collect_nodes(None), *collect_models()]:
+        return [case for case in collect_testcases(None) if case.model is not None]
+
+
+def generated_models() -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Name and model of every test case that the `onnx` package makes in code: some thousand models."""
+    from onnx.backend.test.case.model import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in [*node_test_cases(), *collect_testcases()]:
             if case.model is not None:
                 yield case.name, case.model
 
