@@ -278,6 +278,10 @@ class DequantizeLinear(ops.op_dequantize_linear.DequantizeLinear_19):  # type: i
 
     op_domain = ""
 
+    def _run(self, *inputs: Array, axis: int = 1, **others: Any) -> tuple[Array]:
+        result: tuple[Array] = super()._run(*inputs, axis=axis)
+        return result
+
 
 # ---- Others ----
 
@@ -295,11 +299,12 @@ class Clip(ops.op_clip.Clip_6):  # type: ignore[misc]
 
 @replaces(last=11)
 class Dropout(_Operator):
-    """Without training: the input. The mask has the input's type before opset 10."""
+    """Without training: the input. The mask, of the input's type before opset 10, is then not said to be
+    anything: zeros, as in stock onnxruntime."""
 
     def _run(self, x: Array, **others: Any) -> tuple[Array, ...]:
         mask = bool if self.run_params["opsets"][""] >= 10 else x.dtype
-        return (x, np.ones(x.shape, mask))[: len(self.output)]
+        return (x, np.zeros(x.shape, mask))[: len(self.output)]
 
 
 @replaces(last=15)
