@@ -21,13 +21,13 @@ import ort_abi
 from ort_abi import errors
 from ort_abi.eps.reference import ReferenceExecutionProvider
 
-from ..support.models import node_test_cases
+from tests.support.models import node_test_cases
 
 F32 = np.float32
 CHANCE = np.random.default_rng(7)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def provider() -> Iterator[None]:
     """The reference provider is registered, and is alone in the sessions of these tests."""
     with registered(ort_abi, ReferenceExecutionProvider):
