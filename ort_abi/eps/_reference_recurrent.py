@@ -45,13 +45,22 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Array], tuple[float, ...]]] = {
 
 def _activations(op: Any) -> list[Function]:
     """The node's functions, of all directions. Alphas and betas go to those that have one, in order."""
-    names = op.activations or list(op.default_activations) * op.num_directions
+    count = len(op.default_activations) * op.num_directions
+    names = (op.activations or list(op.default_activations) * op.num_directions)[:count]
     alphas, betas = iter(op.activation_alpha or ()), iter(op.activation_beta or ())
-    if len(names) != len(op.default_activations) * op.num_directions:
-        raise ValueError(
-            f"{op.op_type}: there are {len(names)} activations for {op.num_directions} directions"
-        )
-    return [_activation(op, name, alphas, betas) for name in names]
+    if len(names) != count:  # more are fine: the default of RNN has those of two directions
+        raise ValueError(f"{op.op_type}: there are {len(names)} activations, {count} are needed")
+    made = [_activation(op, name, alphas, betas) for name in names]
+    is_last = [(i + 1) % 3 == 0 for i in range(count)] if op.op_type == "LSTM" else [False] * count
+    return [
+        function if free else _clipped(op, function) for function, free in zip(made, is_last, strict=True)
+    ]
+
+
+def _clipped(op: Any, function: Function) -> Function:
+    """`function` of what the node's limit leaves of x. (The cell that goes into LSTM's third function is not
+    clipped in stock onnxruntime.)"""
+    return (lambda x: function(np.clip(x, -op.clip, op.clip))) if op.clip else function
 
 
 def _activation(op: Any, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Function:
@@ -60,12 +69,7 @@ def _activation(op: Any, name: str, alphas: Iterator[float], betas: Iterator[flo
     function, defaults = _ACTIVATIONS[name.lower()]
     given = [next(values, default) for values, default in zip((alphas, betas), defaults, strict=False)]
 
-    def apply(x: Array) -> Array:
-        if op.clip:
-            x = np.clip(x, -op.clip, op.clip)
-        return function(x, *given)
-
-    return apply
+    return lambda x: function(x, *given)
 
 
 class _Recurrent(OpRun):

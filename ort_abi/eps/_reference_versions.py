@@ -238,7 +238,7 @@ class Split(_Operator):
     """The sizes are an input or an attribute."""
 
     def _run(
-        self, x: Array, sizes: Array | None = None, axis: int = 0, split: Any = None
+        self, x: Array, sizes: Array | None = None, axis: int = 0, split: Any = None, **others: Any
     ) -> tuple[Array, ...]:
         given = sizes if sizes is not None else split
         if given is None:

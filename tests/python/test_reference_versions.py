@@ -155,9 +155,6 @@ AS_STOCK: dict[str, tuple[bytes, dict[str, Any]]] = {
         [np.arange(12, dtype=np.int8).reshape(2, 3, 2), random(3), np.array([1, 2, 3], np.int8)],
         axis=1,
     ),
-    "GroupNormalization-18": one_node(
-        18, "GroupNormalization", [random(2, 4, 3), random(2), random(2)], num_groups=2
-    ),
 }
 
 
@@ -350,7 +347,10 @@ BY_HAND: dict[str, tuple[tuple[bytes, dict[str, Any]], Any]] = {
         one_node(1, "Upsample", [IMAGE], height_scale=2.0, width_scale=3.0),
         IMAGE.repeat(2, 2).repeat(3, 3),
     ),
-    "GRU-1": (one_node(1, "GRU", [random(2, 1, 2), random(1, 6, 2), random(1, 6, 2)], hidden_size=2), None),
+    "GRU-1": (
+        one_node(1, "GRU", [random(2, 1, 2), random(1, 6, 2), random(1, 6, 2)], outputs=2, hidden_size=2),
+        None,
+    ),
 }
 
 
@@ -365,7 +365,7 @@ def expected_by_hand(name: str, feeds: dict[str, Any]) -> list[Any]:
         return [2 * SQUARE @ SQUARE + COLUMN]
     if name.startswith("Split"):
         return [SQUARE[:1], SQUARE[1:2], SQUARE[2:]]
-    data, _ = one_node(7, "GRU", values, hidden_size=2)
+    data, _ = one_node(7, "GRU", values, outputs=2, hidden_size=2)
     return stock(data, feeds)
 
 
@@ -377,7 +377,7 @@ def test_before_opset_7(name: str) -> None:
     assert len(found) == len(wanted)
     for result, want in zip(found, wanted, strict=True):
         assert result.dtype == want.dtype and result.shape == want.shape
-        np.testing.assert_allclose(result, want, rtol=1e-5)
+        np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-6)
 
 
 def test_shapes_that_were_not_broadcast() -> None:
