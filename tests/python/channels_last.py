@@ -13,7 +13,8 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from ort_abi import ep
-from ort_abi.eps._reference_fixes import FIXED_OPERATORS
+from ort_abi.eps import reference as _reference  # noqa: F401  # it knows all of its operators
+from ort_abi.eps._reference_versions import operators_of
 from ort_abi.eps.reference import ReferenceExecutionProvider
 from ort_abi.graph import Graph, Node
 
@@ -53,7 +54,9 @@ def _evaluate(node: onnx.NodeProto, inputs: tuple[Array | None, ...]) -> tuple[A
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
     feeds = {name: array for name, array in zip(node.input, inputs, strict=False) if name}
-    return tuple(ReferenceEvaluator(model, new_ops=FIXED_OPERATORS).run(None, feeds))
+    return tuple(
+        ReferenceEvaluator(model, new_ops=operators_of(model.opset_import[0].version)).run(None, feeds)
+    )
 
 
 class _ChannelsLast(OpRun):
@@ -116,7 +119,9 @@ class ChannelsLast(ReferenceExecutionProvider):
         return [[node] for node in graph.nodes if _can_run(node)]
 
     def compile(self, graph: Graph) -> Callable[..., Any]:
-        evaluator = ReferenceEvaluator(graph.to_model_proto(), new_ops=[*FIXED_OPERATORS, *OPERATORS])
+        proto = graph.to_model_proto()
+        known = operators_of(graph.opsets.get("", 1))
+        evaluator = ReferenceEvaluator(proto, new_ops=[*OPERATORS, *known])
         names = graph.argument_names
 
         def run(*arrays: Any) -> tuple[Any, ...]:

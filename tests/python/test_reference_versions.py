@@ -20,7 +20,6 @@ from onnx import TensorProto, defs, helper, numpy_helper
 import ort_abi
 from ort_abi import errors
 from ort_abi.eps.reference import ReferenceExecutionProvider
-
 from tests.support.models import node_test_cases
 
 F32 = np.float32
