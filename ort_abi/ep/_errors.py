@@ -29,7 +29,7 @@ def record(call: CData, error: BaseException, where: str = "") -> int:
     else:
         code = _NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else _RUNTIME_EXCEPTION
     text = _described(error)
-    if call.host.is_ours:
+    if call.host and call.host.is_ours:
         _failures.remember(text, error)
     elif where:
         text = f"{where}: {text}"
