@@ -238,6 +238,7 @@ OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                                  size_t max_selected, size_t* num_selected, void* state);
+OrtStatus* bridge_find_last_ep(void* state, const OrtEpDevice** device);
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtStatus* bridge_create_if(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtStatus* bridge_create_loop(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
@@ -342,7 +343,7 @@ bool bridge_run_unwatched(BridgeRun* run);
 void bridge_run_clear(BridgeRun* run);
 
 /* Written in Python (_callbacks.py, _slot_callbacks.py, _device_callbacks.py, _importer_callbacks.py and
- * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py). All return 1 for success: 0 is what comes
+ * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py, ort_abi/_last_provider.py). All return 1 for success: 0 is what comes
  * back when an exception escapes or when no Python code is attached, and must never read as success. */
 int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
                              BridgeFactoryInfo* info);
@@ -356,6 +357,7 @@ int bridge_py_select_devices(BridgeCall* call, uint64_t delegate, const OrtEpDev
                              size_t num_devices, const OrtKeyValuePairs* model_metadata,
                              const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                              size_t max_selected, size_t* num_selected);
+int bridge_py_find_last_ep(BridgeCall* call, const OrtEpDevice** device);
 int bridge_py_get_capability(BridgeCall* call, uint64_t ep, const OrtGraph* graph,
                              OrtEpGraphSupportInfo* info);
 int bridge_py_compile(BridgeCall* call, uint64_t ep, const OrtGraph** graphs, const OrtNode** fused_nodes,

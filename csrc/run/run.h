@@ -188,7 +188,7 @@ struct OrtEpGraphSupportInfo {
 };
 
 /* Asks the session's EPs in order about every graph, subgraphs first, and sets OrtNode::assignment and
- * ep_name. */
+ * ep_name. When nodes are left, the last EP of the options joins the session and is asked. */
 OrtStatus* partition_model(OrtSession* session);
 /* "'name' (Op, ai.onnx, version 14)" */
 void describe_node(StrBuf* text, const OrtNode* node);
@@ -449,6 +449,10 @@ struct OrtSession {
   _Atomic bool is_timing;
   GraphCapture* capture; /* NULL: no EP captures graphs */
 };
+
+/* Opens the last EP of the options as another EP of the session; *added is false if there is none that is
+ * new. */
+OrtStatus* session_add_last_ep(OrtSession* session, bool* added);
 
 /* ---- session_model.c: the user's changes to a model before EPs see it ---- */
 
