@@ -27,6 +27,7 @@ class BuildNative(build_ext):
         package.mkdir(parents=True, exist_ok=True)
         library = native_build.build(work, native_build.Options(cc=os.environ.get("CC", "cc")))
         shutil.copy2(library, package / native_build.LIBRARY_NAME)
+        shutil.copy2(build_ffi.build_entry(work, os.environ.get("CC", "cc")), package)
         (package / "include").mkdir(exist_ok=True)
         shutil.copy2(native_build.HEADERS[0], package / "include")
         build_ffi.write_python(package)
