@@ -10,10 +10,13 @@
 /* takes `cause`, gives it with EP, node and op in front. */
 static OrtStatus* step_failure(OrtStatus* cause, const Step* step) {
   const Unit* unit = step->unit;
-  if (unit->is_fused)
-    return ep_failure(cause, "EP '%s': fused node '%s' (%zu node%s, the first is '%s', %s) failed",
+  if (unit->is_fused) {
+    const OrtNode* first = unit->nodes[0];
+    bool has_name = first->name[0] != '\0';
+    return ep_failure(cause, "EP '%s': fused node '%s' (%zu node%s, the first is %s%s%s%s) failed",
                       unit->ep->name, unit->node->name, unit->node_count, unit->node_count == 1 ? "" : "s",
-                      unit->nodes[0]->name, unit->nodes[0]->op_type);
+                      has_name ? "'" : "", first->name, has_name ? "', " : "", first->op_type);
+  }
   StrBuf text = {0};
   describe_node(&text, unit->node);
   OrtStatus* status =

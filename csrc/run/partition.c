@@ -7,7 +7,13 @@
 #include "run/budget.h"
 
 void describe_node(StrBuf* text, const OrtNode* node) {
-  strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
+  const char* output = "";
+  for (size_t i = node->output_count; i-- > 0;) {
+    if (node->outputs[i] != NULL) output = node->outputs[i]->name;
+  }
+  bool has_name = node->name[0] != '\0';
+  strbuf_append(text, "%s'%s' (%s, %s, version %d)", has_name ? "" : "that makes ",
+                has_name ? node->name : output, node->op_type,
                 node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
 }
 

@@ -190,7 +190,7 @@ struct OrtEpGraphSupportInfo {
 /* Asks the session's EPs in order about every graph, subgraphs first, and sets OrtNode::assignment and
  * ep_name. When nodes are left, the last EP of the options joins the session and is asked. */
 OrtStatus* partition_model(OrtSession* session);
-/* "'name' (Op, ai.onnx, version 14)" */
+/* "'name' (Op, ai.onnx, version 14)"; of a node without a name: "that makes 'output' (Op, ...)" */
 void describe_node(StrBuf* text, const OrtNode* node);
 static inline Unit* node_unit(const OrtNode* node) {
   return node->assignment;

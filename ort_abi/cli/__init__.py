@@ -18,7 +18,10 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code: 0 done, 1 failed (a line or two say why); 2: wrong usage."""
+    """Runs the command and returns its exit code: 0 done, 1 failed (a line or two say why).
+
+    Wrong usage ends the process with 2.
+    """
     parser = Parser(prog="ort-abi", description="A host for plugins of ONNX Runtime.")
     version = f"ort-abi {ort_abi.__version__}, API 1 to {ort_abi.get_version_string().split('.')[1]}"
     parser.add_argument("--version", action="version", version=version)

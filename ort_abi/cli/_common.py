@@ -27,6 +27,7 @@ __all__ = [
 
 _WIDTH = 100  # of tables that go to no terminal
 _NARROWEST = 8  # a column
+_LAST = 20  # the last one, which is text, before others are wrapped
 _MOST_ID = 2**32 - 1
 
 _width = _WIDTH
@@ -100,17 +101,19 @@ def inject_devices(devices: Sequence[Device]) -> None:
 
 def register_libraries(paths: Sequence[str]) -> list[list[OrtEpDevice]]:
     """Registers EP libraries, each once; the devices of each. Raises CommandError for none."""
-    return [_register_library(path) for path in dict.fromkeys(paths)]
+    names = [Path(path).name for path in dict.fromkeys(paths)]
+    return [
+        _register_library(path, name if names.count(name) == 1 else path)
+        for path, name in zip(dict.fromkeys(paths), names, strict=True)
+    ]
 
 
-def _register_library(path: str) -> list[OrtEpDevice]:
+def _register_library(path: str, name: str) -> list[OrtEpDevice]:
     if Path(path).is_dir():
         raise CommandError(f"--ep {path}: a folder, not an EP library")
     if not Path(path).exists():
         raise CommandError(f"--ep {path}: there is no file {path}")
-    return _new_devices(
-        f"--ep {path}", lambda: ort_abi.register_execution_provider_library(str(Path(path).absolute()), path)
-    )
+    return _new_devices(f"--ep {path}", lambda: ort_abi.register_execution_provider_library(name, path))
 
 
 def register_python(where: str) -> list[OrtEpDevice]:
@@ -154,10 +157,12 @@ def set_width(wide: bool) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "") -> None:
-    """Prints columns, as wide as their longest cell; where that is too wide, the widest cells are wrapped."""
+    """Prints columns, as wide as their longest cell; where that is too wide, the last ones are wrapped, then the
+    widest."""
     cells = [[str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     room = _width - len(indent) - 2 * (len(widths) - 1)
+    widths[-1] = min(widths[-1], max(room - sum(widths[:-1]), _LAST))
     while sum(widths) > room and max(widths) > _NARROWEST:
         widest = max(widths)
         others = [width for width in widths if width < widest] or [0]

@@ -61,10 +61,10 @@ def add_parser(commands: Any) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Runs the model. Raises CommandError for what the user can correct."""
-    if Path(arguments.model).is_dir():
+    if arguments.model and Path(arguments.model).is_dir():
         raise CommandError(f"{arguments.model} is a folder, not a model")
     if not Path(arguments.model).is_file():
-        raise CommandError(f"there is no model {arguments.model}")
+        raise CommandError(f"there is no model {arguments.model or repr(arguments.model)}")
     inject_devices(arguments.device)
     options = ort_abi.SessionOptions()
     for key, value in arguments.config:
