@@ -428,7 +428,7 @@ static OrtStatus* create_and_register(OrtEnv* env, const OrtMemoryInfo* memory, 
     give_back(entry);
     return status;
   }
-  entry->memory = entry->allocator->Info(entry->allocator);
+  entry->memory = call_OrtAllocator_Info(entry->allocator, NULL);
   env_lock();
   status = add(env, entry);
   env_unlock();

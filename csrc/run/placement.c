@@ -139,7 +139,7 @@ static void add_stream(OrtSession* session, SessionEp* ep) {
 void place_host(OrtSession* session) {
   Place* place = &session->places[session->place_count++];
   OrtAllocator* host = session->options->cpu_arena ? allocator_cpu_arena() : allocator_cpu();
-  *place = (Place){.memory = host->Info(host), .allocator = host};
+  *place = (Place){.memory = call_OrtAllocator_Info(host, NULL), .allocator = host};
   if (wants_env_allocators(session))
     place->allocator = env_await_shared_allocator(session->env, place->memory, USE_ALLOCATOR, &place->shared);
 }

@@ -101,7 +101,7 @@ done:
 
 OrtStatus* session_ep_sync(const SessionEp* ep) {
   OrtStatus*(ORT_API_CALL * sync)(OrtEp*) = GUARD_SLOT(ep->ep, ep->version, Sync, 25);
-  OrtStatus* status = sync != NULL ? sync(ep->ep) : NULL;
+  OrtStatus* status = sync != NULL ? call_OrtEp_Sync(ep->ep) : NULL;
   return status != NULL ? ep_failure(status, "EP '%s': OrtEp::Sync failed", ep->name) : NULL;
 }
 
