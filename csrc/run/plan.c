@@ -103,7 +103,8 @@ static OrtStatus* plan_outputs(Planner* planner) {
     if (first != NULL) continue;
     Slot* slot = &plan->slots[spec->slot];
     if (is_produced) slot->output = (int32_t)i;
-    slot->is_needed = slot->is_needed || graph->parent_node != NULL; /* a caller of Run can do without */
+    /* A caller of Run can do without what a kernel does not make. */
+    slot->is_needed = slot->is_needed || !is_produced || graph->parent_node != NULL;
     if (!name_map_put(&plan->output_names, spec->name, spec)) return status_no_memory();
   }
   return NULL;
