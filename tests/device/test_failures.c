@@ -103,7 +103,7 @@ static void test_create_stream(void) {
   Before was = before(&device);
   fail_next(&device, "CreateSyncStreamForDevice");
   CHECK_FAILS(api()->CreateSyncStreamForEpDevice(device.ep_device, NULL, &stream), ORT_EP_FAIL,
-              "VirtualDeviceExecutionProvider: OrtEpFactory::CreateSyncStreamForDevice: ");
+              "OrtEpFactory::CreateSyncStreamForDevice: ");
   CHECK(stream == NULL && is_as(&device, was));
   stream = stream_on(&device);
   CHECK(stream != NULL);

@@ -31,7 +31,7 @@ static bool has_failed(void) {
 
 static const char* asked(const char* callback) {
   static char text[96];
-  snprintf(text, sizeof text, "VirtualDeviceExecutionProvider: %s was asked to fail", callback);
+  snprintf(text, sizeof text, "%s was asked to fail", callback);
   return text;
 }
 
