@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,6 +31,25 @@ def make_ffi() -> FFI:
 def bridge_sources() -> list[Path]:
     """The C files of the bridge, compiled into the native module."""
     return sorted(BRIDGE.glob("*.c"))
+
+
+def build_entry(out: Path, cc: str) -> Path:
+    """Builds the library that `ort_abi.ep.library_path` makes copies of; returns its path.
+
+    Raises `native_build.BuildError` with the compiler's output.
+    """
+    library = out / "_entry.so"
+    flags = ["-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", *native_build.WARNINGS[:4], "-shared", "-s"]
+    command = [*shlex.split(cc), *flags, f"-I{native_build.CSRC / 'include'}"]
+    done = subprocess.run(
+        [*command, "-o", str(library), str(BRIDGE / "entry" / "entry.c")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise native_build.BuildError(done.stderr)
+    return library
 
 
 def write_c_source(path: Path) -> None:

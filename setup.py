@@ -33,6 +33,7 @@ class BuildNative(build_ext):
             shutil.copy2(guard, package)
         else:
             (package / guard.name).unlink(missing_ok=True)
+        shutil.copy2(build_ffi.build_entry(work, os.environ.get("CC", "cc")), package)
         (package / "include").mkdir(exist_ok=True)
         shutil.copy2(native_build.HEADERS[0], package / "include")
         build_ffi.write_python(package)

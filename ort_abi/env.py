@@ -120,8 +120,7 @@ def register_execution_provider_library(registration_name: str, library_path: st
     cannot be loaded or says no; nothing is registered then.
     """
     name = encode(registration_name, "the registration name")
-    path = Path(os.fspath(library_path))
-    location = encode(str(path.resolve() if path.exists() else path), "the library path")
+    location = encode(os.fspath(library_path), "the library path")
     with _state.lock:
         check(api.RegisterExecutionProviderLibrary(environment().pointer, name, location))
         _state.libraries.append(registration_name)

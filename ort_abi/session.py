@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ort_abi import _shapes, env, errors
+from ort_abi._last_provider import offer_reference
 from ort_abi._lib import (
     NULL,
     CData,
@@ -49,7 +49,6 @@ __all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
 _CPU_PROVIDER = "CPUExecutionProvider"
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
-_LAST_PROVIDER = "session.ort_abi_last_ep"
 _MODEL_PATH = "session.ort_abi_model_path"
 _MAX_KEPT_NAMES = 64
 _STOCK_PROVIDERS = frozenset(
@@ -158,43 +157,16 @@ class InferenceSession:
         return self._load_model(path, data, fallback)
 
     def _load_model(self, path: str | None, data: bytes | None, fallback: bool) -> Handle:
-        if self._options.has_selection_policy and not self._providers:
-            return self._load_by_policy(path, data, fallback)
-        if not fallback or self._options.config(_NO_FALLBACK, "0") == "1":
-            return self._create(path, data, fallback=False)
-        try:
-            handle = self._create(path, data)
-        except errors.NotImplemented:
-            reference = _reference_provider()
-            if reference is None or reference.name in self.get_providers():
-                raise
-        else:
-            self._add_provider(_cpu_provider())
-            return handle
-        self._add_provider(_cpu_provider())
-        self._providers.append(reference)
-        return self._create(path, data)
-
-    def _load_by_policy(self, path: str | None, data: bytes | None, fallback: bool) -> Handle:
-        """The host chooses the providers."""
-        try:
-            handle = self._create(path, data, fallback)
-        except errors.NotImplemented:
-            reference = _reference_provider() if fallback else None
-            if reference is None:
-                raise
-            handle = self._create(path, data, last_provider=reference.name)
+        handle = self._create(path, data, fallback)
         while (name := lib.ortabi_session_ep_name(handle.pointer, len(self._providers))) != NULL:
             self._providers.append(Provider(text(name), (), {}))
         return handle
 
-    def _create(
-        self, path: str | None, data: bytes | None, fallback: bool = True, last_provider: str | None = None
-    ) -> Handle:
+    def _create(self, path: str | None, data: bytes | None, fallback: bool) -> Handle:
         environment, options = env.environment(), self._options.for_session(self._providers)
-        if last_provider is not None:
-            check(api.AddSessionConfigEntry(options.pointer, _LAST_PROVIDER.encode(), encode(last_provider)))
-        if not fallback and _CPU_PROVIDER not in self.get_providers():
+        if fallback and self._options.config(_NO_FALLBACK, "0") != "1":
+            offer_reference(options.pointer)
+        elif _CPU_PROVIDER not in self.get_providers():
             check(api.AddSessionConfigEntry(options.pointer, _NO_FALLBACK.encode(), b"1"))
         parents = (environment, *self._options.initializers)
         source: tuple[Any, ...] = (encode(path or "", "the path"),)
@@ -213,10 +185,6 @@ class InferenceSession:
             )
             arguments = (*arguments, self._container.pointer)
         return create("OrtSession", api.ReleaseSession, make, *arguments, parents=parents)
-
-    def _add_provider(self, provider: Provider) -> None:
-        if provider.name not in self.get_providers():
-            self._providers.append(provider)
 
     # ---- lifetime ----
 
@@ -599,23 +567,3 @@ def _is_to_be_added(options: SessionOptions, name: str) -> bool:
         warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
         return False
     return True
-
-
-def _cpu_provider() -> Provider:
-    return _provider_of(_CPU_PROVIDER)
-
-
-def _reference_provider() -> Provider | None:
-    """The provider of all ONNX operators, registered when first needed; None without the `onnx` package."""
-    if importlib.util.find_spec("onnx") is None:
-        return None
-    from ort_abi.eps.reference import ReferenceExecutionProvider
-
-    if ReferenceExecutionProvider.name not in env.get_available_providers():
-        env.register(ReferenceExecutionProvider)
-    return _provider_of(ReferenceExecutionProvider.name)
-
-
-def _provider_of(name: str) -> Provider:
-    device = next(device for device in env.get_ep_devices() if device.ep_name == name)
-    return Provider(name, (device,), {})

@@ -257,10 +257,15 @@ int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, c
 int bridge_add_custom_op(BridgeCall* call, BridgeFactoryInfo* info, const char* domain, const char* name,
                          int first, int last, const BridgeFormal* formals, size_t num_inputs,
                          size_t num_outputs, int infers_shapes);
+OrtStatus* bridge_create_factories(uint64_t provider, const char* registered_name,
+                                   const OrtApiBase* ort_api_base, const OrtLogger* default_logger,
+                                   OrtEpFactory** factories, size_t max_factories, size_t* num_factories);
+OrtStatus* bridge_release_factory(OrtEpFactory* factory);
 OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices,
                                  const OrtKeyValuePairs* model_metadata,
                                  const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                                  size_t max_selected, size_t* num_selected, void* state);
+OrtStatus* bridge_find_last_ep(void* state, const OrtEpDevice** device);
 OrtStatus* bridge_create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtStatus* bridge_create_if(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
 OrtStatus* bridge_create_loop(void* state, const OrtKernelInfo* info, OrtKernelImpl** kernel);
@@ -371,10 +376,11 @@ void bridge_run_copy_inputs(const BridgeRun* run);
 bool bridge_run_copy_outputs(const BridgeRun* run);
 
 /* Written in Python (_callbacks.py, _slot_callbacks.py, _device_callbacks.py, _importer_callbacks.py and
- * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py). All return 1 for success: 0 is what comes
- * back when an exception escapes or when no Python code is attached, and must never read as success. */
-int bridge_py_create_factory(BridgeCall* call, const char* registered_name, const OrtLogger* logger,
-                             BridgeFactoryInfo* info);
+ * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py, ort_abi/_last_provider.py). All return 1
+ * for success: 0 is what comes back when an exception escapes or when no Python code is attached, and must
+ * never read as success. */
+int bridge_py_create_factory(BridgeCall* call, uint64_t provider, const char* registered_name,
+                             const OrtLogger* logger, BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,
                                 const OrtHardwareDevice* const* devices, size_t num_devices,
                                 OrtEpDevice** ep_devices, size_t max_ep_devices, size_t* num_ep_devices);
@@ -385,6 +391,7 @@ int bridge_py_select_devices(BridgeCall* call, uint64_t delegate, const OrtEpDev
                              size_t num_devices, const OrtKeyValuePairs* model_metadata,
                              const OrtKeyValuePairs* runtime_metadata, const OrtEpDevice** selected,
                              size_t max_selected, size_t* num_selected);
+int bridge_py_find_last_ep(BridgeCall* call, const OrtEpDevice** device);
 int bridge_py_get_capability(BridgeCall* call, uint64_t ep, const OrtGraph* graph,
                              OrtEpGraphSupportInfo* info);
 int bridge_py_compile(BridgeCall* call, uint64_t ep, const OrtGraph** graphs, const OrtNode** fused_nodes,

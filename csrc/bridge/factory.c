@@ -150,10 +150,11 @@ static OrtEpFactory factory_slots(uint32_t version) {
   };
 }
 
-/* Gives one factory: that of the provider class that Python prepared under registered_name. */
-OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_api_base,
-                             const OrtLogger* default_logger, OrtEpFactory** factories, size_t max_factories,
-                             size_t* num_factories) {
+/* Gives one factory: that of the provider class with the id `provider`, or 0: of the class that Python
+ * prepared under registered_name. */
+OrtStatus* bridge_create_factories(uint64_t provider, const char* registered_name,
+                                   const OrtApiBase* ort_api_base, const OrtLogger* default_logger,
+                                   OrtEpFactory** factories, size_t max_factories, size_t* num_factories) {
   const char* problem = NULL;
   *num_factories = 0;
   const BridgeHost* host = bridge_host_from_base(ort_api_base, &problem);
@@ -167,7 +168,7 @@ OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_
   factory->host = host;
   BridgeCall call = bridge_call_begin(host, "CreateEpFactories", registered_name);
   if (call.entered)
-    call.ok = bridge_py_create_factory(&call, registered_name, default_logger, &factory->info);
+    call.ok = bridge_py_create_factory(&call, provider, registered_name, default_logger, &factory->info);
   OrtStatus* status = bridge_call_end(&call);
   if (!status && factory->info.custom_ops) {
     status = bridge_custom_ops_open(host, factory->info.custom_ops);
@@ -187,10 +188,21 @@ OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_
 }
 
 /* Releases the factory; its memory goes with the last of its providers. */
-OrtStatus* ReleaseEpFactory(OrtEpFactory* base) {
+OrtStatus* bridge_release_factory(OrtEpFactory* base) {
   if (!base) return NULL;
   PyFactory* factory = of(base);
   bridge_release(factory->host, "ReleaseEpFactory", factory->info.name, factory->info.id);
   drop_user(factory);
   return NULL;
+}
+
+OrtStatus* CreateEpFactories(const char* registered_name, const OrtApiBase* ort_api_base,
+                             const OrtLogger* default_logger, OrtEpFactory** factories, size_t max_factories,
+                             size_t* num_factories) {
+  return bridge_create_factories(0, registered_name, ort_api_base, default_logger, factories, max_factories,
+                                 num_factories);
+}
+
+OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) {
+  return bridge_release_factory(factory);
 }

@@ -1,4 +1,4 @@
-/* An application's choice of EPs for its sessions, made in Python. Only for our own host: it is the one that
+/* What Python says of the EPs of an application's sessions. Only for our own host: it is the one that
  * `ort_abi.SessionOptions` belong to. */
 #include "bridge.h"
 
@@ -17,5 +17,18 @@ OrtStatus* bridge_select_devices(const OrtEpDevice** devices, size_t num_devices
     call.ok =
         bridge_py_select_devices(&call, (uint64_t)(uintptr_t)state, devices, num_devices, model_metadata,
                                  runtime_metadata, selected, max_selected, num_selected);
+  return bridge_call_end(&call);
+}
+
+/* An OrtAbiFindLastEp without a state. */
+OrtStatus* bridge_find_last_ep(void* state, const OrtEpDevice** device) {
+  const char* problem = NULL;
+  const OrtApiBase* base = OrtGetApiBase();
+  const BridgeHost* host = bridge_host_from_base(base, &problem);
+  (void)state;
+  *device = NULL;
+  if (!host) return base->GetApi(1)->CreateStatus(ORT_FAIL, problem);
+  BridgeCall call = bridge_call_begin(host, "OrtAbiFindLastEp", "InferenceSession");
+  if (call.entered) call.ok = bridge_py_find_last_ep(&call, device);
   return bridge_call_end(&call);
 }

@@ -8,8 +8,10 @@
 
 OrtStatus* cpu_fail(const CpuKernel* kernel, OrtErrorCode code, const char* format, ...) {
   char message[1024];
-  int length = snprintf(message, sizeof message, "%s: node '%s' (%s): ", CPU_EP_NAME,
-                        kernel->node_name ? kernel->node_name : "", kernel->op_type);
+  bool has_name = kernel->node_name && kernel->node_name[0] != '\0';
+  int length = has_name ? snprintf(message, sizeof message, "%s: node '%s' (%s): ", CPU_EP_NAME,
+                                   kernel->node_name, kernel->op_type)
+                        : snprintf(message, sizeof message, "%s: %s: ", CPU_EP_NAME, kernel->op_type);
   if (length < 0) length = 0;
   if ((size_t)length < sizeof message) {
     va_list arguments;

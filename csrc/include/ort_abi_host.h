@@ -54,6 +54,15 @@ ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** doma
 
 /* ---- Sessions ---- */
 
+/* Finds the device of the EP that a session asks last, after the CPU EP; NULL: there is none. Called on the thread
+ * that creates the session, which holds no lock then: libraries can be registered. */
+typedef OrtStatus* (ORT_API_CALL* OrtAbiFindLastEp)(void* state, const OrtEpDevice** device);
+/* Sessions call `find` when nodes are left that none of their EPs took, and only then. An EP that the session has
+ * already is not asked again. borrows `state`, as long as sessions are created with these options or copies of them.
+ * Errors: ORT_INVALID_ARGUMENT for NULL `options` or `find`. */
+ORT_ABI_EXPORT OrtStatus* ortabi_session_options_set_last_ep(OrtSessionOptions* options, OrtAbiFindLastEp find,
+      void* state);
+
 /* The session's EPs in the order in which they were offered the nodes; NULL past the last one. borrows: valid as
  * long as the session. */
 ORT_ABI_EXPORT const char* ortabi_session_ep_name(const OrtSession* session, size_t index);

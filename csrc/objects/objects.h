@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "ort_abi_host.h"
 #include "plugin_calls.h"
 
 /* ---- keyvalue.c ---- */
@@ -241,12 +242,19 @@ typedef struct EpPolicy {
   void* delegate_state;         /* borrowed: the client keeps it alive */
 } EpPolicy;
 
+/* Who may have another EP when nodes are left: `ortabi_session_options_set_last_ep`. */
+typedef struct LastEp {
+  OrtAbiFindLastEp find; /* the client's, or NULL */
+  void* state;           /* borrowed: the client keeps it alive */
+} LastEp;
+
 struct OrtSessionOptions {
   OrtKeyValuePairs* config; /* session config entries, EP options as "ep.<lower-case EP name>.<key>" */
   EpSelection* eps;         /* in the user's order */
   size_t ep_count, ep_capacity;
   const OrtEnv* env; /* of the EP devices; NULL without any */
   EpPolicy ep_policy;
+  LastEp last_ep;
   const OrtCustomOpDomain** custom_op_domains; /* owned array; the domains are the client's or an EP's */
   size_t custom_op_domain_count, custom_op_domain_capacity;
   size_t ep_domain_count;                /* of them: the last ones, which EPs brought along */

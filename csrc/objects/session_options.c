@@ -105,6 +105,7 @@ OrtSessionOptions* session_options_copy(const OrtSessionOptions* options) {
   }
   copy->env = options->env;
   copy->ep_policy = options->ep_policy;
+  copy->last_ep = options->last_ep;
   copy->log_severity = options->log_severity;
   copy->log_verbosity = options->log_verbosity;
   copy->optimization_level = options->optimization_level;
@@ -417,5 +418,13 @@ OrtStatus* ORT_API_CALL api_SessionOptionsGetWeightlessSourceModelBuffer(
   REQUIRE_ARG(source_model_data_length);
   *source_model_data = session_options->weightless_data;
   *source_model_data_length = session_options->weightless_size;
+  return NULL;
+}
+
+OrtStatus* ortabi_session_options_set_last_ep(OrtSessionOptions* options, OrtAbiFindLastEp find,
+                                              void* state) {
+  REQUIRE_ARG(options);
+  REQUIRE_ARG(find);
+  options->last_ep = (LastEp){.find = find, .state = state};
   return NULL;
 }

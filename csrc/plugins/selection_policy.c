@@ -7,9 +7,6 @@
 /* As in stock ORT. */
 #define MOST_SELECTED 8
 
-/* Ours: names an EP that is asked after the built-in one. What Python sessions have as their last resort. */
-#define LAST_EP_CONFIG_KEY "session.ort_abi_last_ep"
-
 /* Ours: "1" in an EP device's metadata for an EP that no policy chooses. */
 #define LAST_RESORT_METADATA_KEY "ort_abi_last_resort"
 
@@ -214,23 +211,6 @@ static void drop(Selection* selection, const OrtEpDevice* device) {
   selection->count = kept;
 }
 
-static bool has_device(const Selection* selection, const OrtEpDevice* device) {
-  for (size_t i = 0; i < selection->count; i++) {
-    if (selection->devices[i] == device) return true;
-  }
-  return false;
-}
-
-static void add_last_ep(Selection* selection, const char* name, const OrtEpDevice* const* devices,
-                        size_t count, const OrtEpDevice* built_in) {
-  if (built_in != NULL && !has_device(selection, built_in)) selection->devices[selection->count++] = built_in;
-  for (size_t i = 0; i < count; i++) {
-    if (!str_equal(devices[i]->ep_name, name)) continue;
-    if (!has_device(selection, devices[i])) selection->devices[selection->count++] = devices[i];
-    return;
-  }
-}
-
 OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSessionOptions* options) {
   if (!options->ep_policy.is_set || options->ep_count != 0) return NULL;
   OrtStatus* status = NULL;
@@ -244,8 +224,6 @@ OrtStatus* selection_policy_apply(OrtEnv* env, const OrtModel* model, OrtSession
     TRY_DONE(select_by_delegate(&selection, env, &options->ep_policy, model, devices, count));
   else
     select_by_policy(&selection, options->ep_policy.policy, devices, count, built_in);
-  const char* last_ep = session_options_config(options, LAST_EP_CONFIG_KEY, NULL);
-  if (last_ep != NULL) add_last_ep(&selection, last_ep, devices, count, built_in);
   if (session_options_config(options, "session.disable_cpu_ep_fallback", "0")[0] == '1')
     drop(&selection, built_in);
   options->env = env;

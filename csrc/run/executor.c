@@ -13,9 +13,11 @@ static char* step_text(const Step* step) {
   StrBuf text = {0};
   strbuf_append(&text, "EP '%s': ", unit->ep->name);
   if (unit->is_fused) {
-    strbuf_append(&text, "fused node '%s' (%zu node%s, the first is '%s', %s)", unit->node->name,
-                  unit->node_count, unit->node_count == 1 ? "" : "s", unit->nodes[0]->name,
-                  unit->nodes[0]->op_type);
+    const OrtNode* first = unit->nodes[0];
+    bool has_name = first->name[0] != '\0';
+    strbuf_append(&text, "fused node '%s' (%zu node%s, the first is %s%s%s%s)", unit->node->name,
+                  unit->node_count, unit->node_count == 1 ? "" : "s", has_name ? "'" : "", first->name,
+                  has_name ? "', " : "", first->op_type);
   } else {
     strbuf_append(&text, "node ");
     describe_node(&text, unit->node);

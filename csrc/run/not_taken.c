@@ -6,16 +6,18 @@
 #include "model/custom_op.h"
 #include "run/run.h"
 
-void describe_node(StrBuf* text, const OrtNode* node) {
-  strbuf_append(text, "'%s' (%s, %s, version %d)", node->name, node->op_type,
-                node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
-}
-
 static const char* first_output(const OrtNode* node) {
   for (size_t i = 0; i < node->output_count; i++) {
     if (node->outputs[i] != NULL) return node->outputs[i]->name;
   }
   return "";
+}
+
+void describe_node(StrBuf* text, const OrtNode* node) {
+  bool has_name = node->name[0] != '\0';
+  strbuf_append(text, "%s'%s' (%s, %s, version %d)", has_name ? "" : "that makes ",
+                has_name ? node->name : first_output(node), node->op_type,
+                node->domain[0] != '\0' ? node->domain : "ai.onnx", node->since_version);
 }
 
 /* "in then_branch of If 'cond' in body of Loop 'loop'"; nothing for a node of the main graph. */

@@ -293,14 +293,30 @@ static void drop_void_units(OrtSession* session) {
   session->unit_count = kept;
 }
 
-OrtStatus* partition_model(OrtSession* session) {
-  for (size_t i = 0; i < session->ep_count; i++) {
-    EpBudget budget = {.is_limited = false};
-    OrtStatus* status = budget_open(session, &session->eps[i], &budget);
-    if (status == NULL) status = ask_about_graph(session, &session->eps[i], session->model->graph, &budget);
-    budget_close(&budget);
-    TRY(status);
+static OrtStatus* ask_about_model(OrtSession* session, SessionEp* ep) {
+  EpBudget budget = {.is_limited = false};
+  OrtStatus* status = budget_open(session, ep, &budget);
+  if (status == NULL) status = ask_about_graph(session, ep, session->model->graph, &budget);
+  budget_close(&budget);
+  return status;
+}
+
+static bool has_open_node(const OrtGraph* graph) {
+  for (size_t i = 0; i < graph->node_count; i++) {
+    const OrtNode* node = graph->nodes[i];
+    if (node_unit(node) == NULL) return true;
+    for (size_t k = 0; k < node->subgraph_count && !node_unit(node)->is_fused; k++) {
+      if (has_open_node(node->subgraphs[k])) return true;
+    }
   }
+  return false;
+}
+
+OrtStatus* partition_model(OrtSession* session) {
+  bool joined = false;
+  for (size_t i = 0; i < session->ep_count; i++) TRY(ask_about_model(session, &session->eps[i]));
+  if (has_open_node(session->model->graph)) TRY(session_add_last_ep(session, &joined));
+  if (joined) TRY(ask_about_model(session, &session->eps[session->ep_count - 1]));
   TRY(refuse_unclaimed(session));
   TRY(note_not_taken(session));
   drop_void_units(session);

@@ -194,7 +194,7 @@ struct OrtEpGraphSupportInfo {
 };
 
 /* Asks the session's EPs in order about every graph, subgraphs first, and sets OrtNode::assignment and
- * ep_name. */
+ * ep_name. When nodes are left, the last EP of the options joins the session and is asked. */
 OrtStatus* partition_model(OrtSession* session);
 static inline Unit* node_unit(const OrtNode* node) {
   return node->assignment;
@@ -202,7 +202,7 @@ static inline Unit* node_unit(const OrtNode* node) {
 
 /* ---- not_taken.c: which nodes an EP did not take, and why ---- */
 
-/* "'name' (Op, ai.onnx, version 14)" */
+/* "'name' (Op, ai.onnx, version 14)"; of a node without a name: "that makes 'output' (Op, ...)" */
 void describe_node(StrBuf* text, const OrtNode* node);
 /* An error that lists the nodes that nobody takes, in subgraphs too, and why not. */
 OrtStatus* refuse_unclaimed(const OrtSession* session);
@@ -487,6 +487,10 @@ struct OrtSession {
   _Atomic bool is_timing;
   GraphCapture* capture; /* NULL: no EP captures graphs */
 };
+
+/* Opens the last EP of the options as another EP of the session; *added is false if there is none that is
+ * new. */
+OrtStatus* session_add_last_ep(OrtSession* session, bool* added);
 
 /* ---- session_model.c: the user's changes to a model before EPs see it ---- */
 

@@ -26,9 +26,9 @@ static OrtStatus* add_ep(OrtSession* session, const OrtEpDevice* const* devices,
 static OrtStatus* add_eps(OrtSession* session) {
   const OrtSessionOptions* options = session->options;
   const OrtEpDevice** cpu = arena_alloc(&session->arena, sizeof *cpu);
-  session->eps = arena_calloc(&session->arena, options->ep_count + 1, sizeof *session->eps);
-  session->places = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->places);
-  session->streams = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->streams);
+  session->eps = arena_calloc(&session->arena, options->ep_count + 2, sizeof *session->eps);
+  session->places = arena_calloc(&session->arena, options->ep_count + 3, sizeof *session->places);
+  session->streams = arena_calloc(&session->arena, options->ep_count + 3, sizeof *session->streams);
   if (cpu == NULL || session->eps == NULL || session->places == NULL || session->streams == NULL)
     return status_no_memory();
   session->stream_count = 1;
@@ -48,6 +48,21 @@ static OrtStatus* add_eps(OrtSession* session) {
     TRY(add_ep(session, selection.devices, selection.count));
   }
   return has_cpu || no_fallback || cpu[0] == NULL ? NULL : add_ep(session, cpu, 1);
+}
+
+OrtStatus* session_add_last_ep(OrtSession* session, bool* added) {
+  const LastEp* last = &session->options->last_ep;
+  const OrtEpDevice** device = arena_calloc(&session->arena, 1, sizeof *device);
+  if (device == NULL) return status_no_memory();
+  *added = false;
+  if (last->find != NULL) TRY(last->find(last->state, device));
+  if (*device == NULL) return NULL;
+  for (size_t i = 0; i < session->ep_count; i++) {
+    if (strcmp(session->eps[i].name, (*device)->ep_name) == 0) return NULL;
+  }
+  TRY(add_ep(session, device, 1));
+  *added = true;
+  return NULL;
 }
 
 static OrtStatus* end_initialization(OrtSession* session) {
@@ -138,8 +153,8 @@ static OrtStatus* initialize(OrtSession* session, const OrtSessionOptions* user_
   TRY(session_add_custom_ops(session));
   TRY(model_check_types(session->model, &session->logger));
   TRY(model_add_default_attributes(session->model));
-  TRY(hash_model(session));
   TRY(partition_model(session));
+  TRY(hash_model(session));
   TRY(check_cancelled(user_options));
   TRY(compile_units(session));
   TRY(prepack_weights(session));

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import ort_abi
 from ort_abi.cli import demo_ep
-from ort_abi.cli._common import CommandError, register_library
+from ort_abi.cli._common import CommandError, register_libraries
 from ort_abi.cli.run import print_assignment
 
 __all__ = ["add_parser", "main"]
@@ -44,7 +44,7 @@ def main(arguments: argparse.Namespace) -> None:
         print(f"   skipped: the package nxrt-ep-cpu is not installed ({_HINT})\n")
     else:
         print(f"   {library}")
-        device = register_library(library)[0]
+        device = register_libraries([library])[0][0]
         _show(lambda: _our_session(model, device), feed, expected)
 
     print("2. A provider written in Python, on this host:")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import ort_abi
-from ort_abi.cli._common import add_device_option, inject_devices, print_table, register_library
+from ort_abi.cli._common import add_shared_options, inject_devices, print_table, register_libraries
 
 __all__ = ["add_parser", "main"]
 
@@ -15,17 +15,14 @@ __all__ = ["add_parser", "main"]
 def add_parser(commands: Any) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser("devices", help="list execution providers and their devices")
-    parser.add_argument("--ep", action="append", default=[], metavar="LIB", help="an EP library to load")
-    add_device_option(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_shared_options(parser)
     parser.set_defaults(main=main)
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Prints a table of all EP devices."""
     inject_devices(arguments.device)
-    for library in arguments.ep:
-        register_library(library)
+    register_libraries(arguments.ep)
     devices = ort_abi.get_ep_devices()
     if arguments.json:
         print(json.dumps([_as_json(device) for device in devices], indent=2))
@@ -38,6 +35,8 @@ def main(arguments: argparse.Namespace) -> None:
         metadata = " ".join(f"{key}={value}" for key, value in device.ep_metadata.items())
         rows.append((device.ep_name, device.ep_vendor, hardware.type.name, hardware.vendor, *ids, metadata))
     print_table(header, rows)
+    if not arguments.ep:
+        print("\n--ep LIB loads an EP library, for example one of the package nxrt-ep-cpu.")
 
 
 def _as_json(device: ort_abi.OrtEpDevice) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from ort_abi.ep._factory import Factory
 from ort_abi.ep._importer import Imported, ResourceImporter
 from ort_abi.ep._kernel_info import KernelInfo
 from ort_abi.ep._lend import Trust
+from ort_abi.ep._library import class_of
 from ort_abi.ep._memcpy import Memcpy, memcpy_kernels, memcpy_node
 from ort_abi.ep._prepack import packs, prepack, release_shared, set_shared
 from ort_abi.ep._profiler import Profiler
@@ -122,8 +123,10 @@ def device_of(api: CData, handle: CData) -> Device:
 
 
 @callback
-def bridge_py_create_factory(call: CData, registered_name: CData, logger: CData, info: CData) -> None:
-    cls = find(text_of(registered_name))
+def bridge_py_create_factory(
+    call: CData, provider: int, registered_name: CData, logger: CData, info: CData
+) -> None:
+    cls = class_of(provider) if provider else find(text_of(registered_name))
     name, vendor, version = (text.encode() for text in (cls.name, cls.vendor, cls.version))
     number = _objects.add(Factory(cls))
     features = features_of(cls, of_factory=True) | (
@@ -478,7 +481,7 @@ def bridge_py_create_kernel(
         label = f"node {info.name!r} ({spec.op_type})"
         try:
             outputs = info.output_names
-            node = NodeInfo(label, info.input_names, outputs, info.element_types(outputs))
+            node = NodeInfo("", info.input_names, outputs, info.element_types(outputs))
             owner, compute = _made_kernel(ep, spec, info, node)
             number[0] = _add_node(ep, owner, compute)
             features[0] = lib.BRIDGE_KERNEL_PREPACK if packs(owner) else 0

@@ -86,6 +86,7 @@ class NodeInfo:
         order: Sequence[int] | None = None,
     ) -> None:
         self.label = label
+        """What stock hosts do not say of a node that fails: the operators of a fused one; else ""."""
         self.input_names = list(input_names)
         self.input_labels = [f"input {_named(self.input_names, i)}" for i in range(len(self.input_names))]
         self.output_names = list(output_names)
@@ -386,7 +387,7 @@ def _bound(before: CData, now: CData, outputs: Sequence[_Output]) -> CData:
 
 
 def _failed(run: CData, error: BaseException, info: NodeInfo) -> int:
-    record(ffi.addressof(run, "call"), error)
+    record(ffi.addressof(run, "call"), error, info.label)
     forget_frames(error)
     return _FAILED
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 import ort_abi._native
 from ort_abi._locks import registration_lock
+from ort_abi.ep._library import path_of
 from ort_abi.ep._misspelt import warn_of_misspelt_names
 from ort_abi.ep._provider import ExecutionProvider
 
@@ -26,9 +27,17 @@ class Host(Protocol):
 _classes: dict[str, type[ExecutionProvider]] = {}
 
 
-def library_path() -> str:
-    """The plugin library to register: the native module of this package."""
-    return str(ort_abi._native.__file__)
+def library_path(cls: type[ExecutionProvider] | None = None) -> str:
+    """The plugin library of a provider class: a host of this process can register it under any name.
+
+    What packages of providers give out in `get_library_path()`. It is the same path each time, good in this
+    process and its forked children, and *keeps alive* the class. Without a class: the library of those that
+    were `prepare`d, each under the name that it has there. Raises what `prepare` raises, and OSError.
+    """
+    if cls is None:
+        return str(ort_abi._native.__file__)
+    _check(cls)
+    return path_of(cls)
 
 
 def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) -> str:
@@ -38,6 +47,14 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
     can take the name. Warns of names that look misspelt. Raises TypeError for a class that is no provider,
     ValueError for one without a name.
     """
+    _check(cls)
+    name = registration_name or cls.name
+    with registration_lock:
+        _classes[name] = cls
+    return name
+
+
+def _check(cls: type[ExecutionProvider]) -> None:
     if not (isinstance(cls, type) and issubclass(cls, ExecutionProvider)):
         raise TypeError(f"not a class derived from ort_abi.ep.ExecutionProvider: {cls!r}")
     warn_of_misspelt_names(cls)
@@ -45,10 +62,6 @@ def prepare(cls: type[ExecutionProvider], registration_name: str | None = None) 
         text = getattr(cls, attribute)
         if not isinstance(text, str) or not text or "\0" in text:
             raise ValueError(f"{cls.__qualname__}.{attribute} must be a text that is not empty, not {text!r}")
-    name = registration_name or cls.name
-    with registration_lock:
-        _classes[name] = cls
-    return name
 
 
 def find(name: str) -> type[ExecutionProvider]:
@@ -56,8 +69,8 @@ def find(name: str) -> type[ExecutionProvider]:
     with registration_lock:
         if name not in _classes:
             raise LookupError(
-                f"no Python provider was prepared under the name {name!r}: use ort_abi.register() or "
-                "ort_abi.ep.register_with()"
+                f"no Python provider was prepared under the name {name!r}: this path is that of all of them. "
+                "Register ort_abi.ep.library_path(TheClass), or use ort_abi.ep.register_with()"
             )
         return _classes[name]
 

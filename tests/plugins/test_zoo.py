@@ -235,18 +235,18 @@ def test_missing_symbols(plugin: Build, drive: Drive) -> None:
     results = answer.results("register")
     assert results[0] == (
         f"1 EP library 'zoo' ({no_create}): CreateEpFactories is not exported: "
-        f"{no_create}: undefined symbol: CreateEpFactories"
+        "undefined symbol: CreateEpFactories"
     )
     assert results[1] == (
         f"1 EP library 'zoo' ({no_release}): ReleaseEpFactory is not exported: "
-        f"{no_release}: undefined symbol: ReleaseEpFactory"
+        "undefined symbol: ReleaseEpFactory"
     )
     assert results[2].startswith(
-        f"1 EP library 'zoo' ({legacy}): CreateEpFactories is not exported: {legacy}: "
+        f"1 EP library 'zoo' ({legacy}): CreateEpFactories is not exported: "
     )
     assert "exports GetProvider: an EP of the older kind" in results[2]
     assert results[3] == (
-        f"1 EP library 'zoo' ({misses}): cannot load: {misses}: undefined symbol: faulty_plugin_misses_this"
+        f"1 EP library 'zoo' ({misses}): cannot load: undefined symbol: faulty_plugin_misses_this"
     )
     assert results[4] == "ok"
     assert answer.results("mapped") == ["0"] * 4
@@ -267,10 +267,10 @@ def test_files_that_are_no_libraries(plugin: Build, drive: Drive, tmp_path: Path
         "release",
     )
     assert answer.results("register") == [
-        f"1 EP library 'zoo' ({text}): cannot load: {text}: invalid ELF header",
-        f"1 EP library 'zoo' ({missing}): cannot load: {missing}: cannot open shared object file: "
+        f"1 EP library 'zoo' ({text}): cannot load: invalid ELF header",
+        f"1 EP library 'zoo' ({missing}): cannot load: cannot open shared object file: "
         "No such file or directory",
-        f"1 EP library 'zoo' ({tmp_path}): cannot load: {tmp_path}: cannot read file data: Is a directory",
+        f"1 EP library 'zoo' ({tmp_path}): cannot load: cannot read file data: Is a directory",
         "2 RegisterExecutionProviderLibrary: the path for 'zoo' is empty",
         "2 RegisterExecutionProviderLibrary: the registration name is empty",
         "ok",

@@ -127,7 +127,7 @@ def test_without_the_option_the_context_is_not_used(host: ModuleType) -> None:
 
 
 def test_our_host_makes_no_compiled_models() -> None:
-    with pytest.raises(Exception, match=r"OrtEp::Compile: .*CreateNode is not implemented"):
+    with pytest.raises(Exception, match=r"OrtEp::Compile of .*CreateNode is not implemented"):
         run_once(HOSTS["ours"], Keeps, chain_model(), FEEDS, config={"ep.context_enable": "1"})
 
 

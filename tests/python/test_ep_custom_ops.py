@@ -140,7 +140,7 @@ def test_operators_with_kernels(host: ModuleType) -> None:
 @pytest.mark.parametrize("op", ["Fails", "FailsToBeMade"])
 def test_what_a_kernel_raises_is_an_error(host: ModuleType, op: str) -> None:
     objects = ep.live_objects()
-    with pytest.raises(Exception, match=r"KernelsExecutionProvider: .*Boom: it broke here"):
+    with pytest.raises(Exception, match=r"KernelsExecutionProvider.*: .*Boom: it broke here"):
         run_once(host, Kernels, one_node(op, ["x"]), {"x": X})
     assert ep.live_objects() == objects
 
@@ -160,7 +160,7 @@ def test_a_single_node_without_a_kernel_is_an_error(host: ModuleType) -> None:
         def has_kernel(self, node: Any) -> bool:
             return True
 
-    message = r"ClaimsExecutionProvider: .*CreateKernelV2: .*::Without of version 1 was not compiled"
+    message = r"ClaimsExecutionProvider.*CreateKernelV2: .*::Without of version 1 was not compiled"
     with pytest.raises(Exception, match=message):
         run_once(host, Claims, one_node("Without", ["x"]), {"x": X})
 

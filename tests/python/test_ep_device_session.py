@@ -136,7 +136,7 @@ def test_a_default_memory_device_that_is_none_of_its_own(host: ModuleType, given
     cls = device_class(default_memory_device=lambda self: given)
     with registered(host, cls):
         objects = ep.live_objects()
-        with pytest.raises(Exception, match=rf"{NAME}: OrtEp::GetDefaultMemoryDevice: .*{told}"):
+        with pytest.raises(Exception, match=rf"{NAME}.*OrtEp::GetDefaultMemoryDevice.*: .*{told}"):
             open_session(host, cls, chain())
         gc.collect()
         assert ep.live_objects() == objects
@@ -249,7 +249,7 @@ def test_what_is_no_allocator(host: ModuleType, given: Any) -> None:
     with registered(host, cls):
         objects = ep.live_objects()
         told = (
-            r"OrtEp::CreateAllocator: TypeError: .*create_session_allocator\(\) must return an ort_abi.ep.All"
+            r"OrtEp::CreateAllocator.*: TypeError: .*create_session_allocator\(\) must return an ort_abi.ep.All"
         )
         with pytest.raises(Exception, match=told):
             open_session(host, cls, chain())

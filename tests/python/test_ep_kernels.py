@@ -38,7 +38,7 @@ def test_missing_attribute_without_default_is_an_error(host: ModuleType) -> None
         return np.minimum(x, limit)
 
     node = helper.make_node("Relu", ["x"], ["y"], name="r1")
-    with pytest.raises(Exception, match=r"'r1' \(Relu\).*needs the attribute 'limit'"):
+    with pytest.raises(Exception, match=r"'r1' \(Relu.*\).*needs the attribute 'limit'"):
         run_once(host, provider(relu=relu), model([node], {"x": SPEC}, {"y": SPEC}), {"x": A})
 
 

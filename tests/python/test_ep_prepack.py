@@ -283,7 +283,7 @@ async def prepack_later(self: Any, index: int, tensor: np.ndarray, allocator: An
 
 
 def test_a_coroutine_packs_nothing(host: ModuleType) -> None:
-    fails(host, prepack_later, r"PrePackWeight: .*must be a plain function")  # type: ignore[arg-type]
+    fails(host, prepack_later, r"PrePackWeight.*: .*must be a plain function")  # type: ignore[arg-type]
 
 
 def test_set_shared_as_a_coroutine_is_an_error() -> None:
@@ -323,7 +323,7 @@ def test_weights_on_a_device(host: ModuleType, wants_memory: bool) -> None:
     members = {"kinds": ("default",), "get_capability": ep.ExecutionProvider.get_capability}
     cls = device_class(state=state, mul=ep.kernel("Mul", (7, None))(Mul), **members)
     if wants_memory:
-        with pytest.raises(Exception, match=r"PrePackWeight: .*TypeError: memory on .* cannot be an array"):
+        with pytest.raises(Exception, match=r"PrePackWeight.*: TypeError: memory on .* cannot be an array"):
             run_once(host, cls, mul(), {"x": X})
     else:
         (y,) = run_once(host, cls, mul(), {"x": X})

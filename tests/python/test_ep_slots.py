@@ -4,6 +4,7 @@ answers, and what a method raises or answers wrongly is an error of the host."""
 from __future__ import annotations
 
 import gc
+import re
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -232,7 +233,7 @@ def test_what_should_convert_data_layout_raises_is_an_error_of_the_session(host:
     with registered(host, raising):
         text = failure_of(open_session, host, raising, conv_model())
         gc.collect()
-    assert f"RaisesExecutionProvider: OrtEp::ShouldConvertDataLayoutForOp: {__name__}.Boom: it broke" in text
+    assert re.search(r"RaisesExecutionProvider.*OrtEp::ShouldConvertDataLayoutForOp.*: \S*\.Boom: it broke", text)
 
 
 def test_an_unknown_layout_is_an_error(host: ModuleType) -> None:
@@ -284,7 +285,7 @@ def test_what_get_available_resource_raises() -> None:
     with registered(HOSTS["ours"], cls):
         text = failure_of(open_session, HOSTS["ours"], cls, mul_model(), config=BUDGET)
         gc.collect()
-    assert f"SlotsExecutionProvider: OrtEp::GetAvailableResource: {__name__}.Boom: it broke here" in text
+    assert re.search(r"SlotsExecutionProvider.*OrtEp::GetAvailableResource.*: \S*\.Boom: it broke here", text)
 
 
 # ---- compiled models ----

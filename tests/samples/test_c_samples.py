@@ -179,7 +179,7 @@ def test_an_error_of_compute_reaches_the_caller(built: Path, libort_abi: Path, t
     )
     done = run_host(built, libort_abi, built / "libc_plugin.so", model)
     assert done.returncode == 1
-    assert "Run: error" in done.stderr and f"{EP_NAME}: shapes do not broadcast in: Add" in done.stderr
+    assert "Run: error" in done.stderr and "failed: shapes do not broadcast in: Add" in done.stderr
 
 
 def slots_of(version: int) -> tuple[int, int]:
