@@ -38,6 +38,8 @@ class NotTaken(NamedTuple):
 
     ep_name: str
     node_name: str
+    output_name: str
+    """Of its first output: nodes need no names."""
     op_type: str
     domain: str
     since_version: int
@@ -83,8 +85,9 @@ def read_not_taken(session: CData) -> list[NotTaken]:
     found = []
     for index in range(lib.ortabi_session_not_taken_count(session)):
         check(lib.ortabi_session_not_taken(session, index, node))
-        names = (text(node.ep_name), text(node.node_name), text(node.op_type), text(node.domain))
-        found.append(NotTaken(*names, node.since_version, text(node.place), text(node.reason)))
+        names = (text(node.ep_name), text(node.node_name), text(node.output_name))
+        operator = (text(node.op_type), text(node.domain))
+        found.append(NotTaken(*names, *operator, node.since_version, text(node.place), text(node.reason)))
     return found
 
 

@@ -94,6 +94,7 @@ ORT_ABI_EXPORT void ortabi_session_set_timing(OrtSession* session, bool on);
 typedef struct OrtAbiNotTaken {
   const char* ep_name;
   const char* node_name;
+  const char* output_name; /* of its first output: nodes need no names */
   const char* op_type;
   const char* domain;
   int since_version;

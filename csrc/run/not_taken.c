@@ -152,6 +152,7 @@ static OrtStatus* record(OrtSession* session, const SessionEp* ep, const OrtNode
   NotTaken* list = &session->not_taken;
   OrtAbiNotTaken entry = {.ep_name = ep->name,
                           .node_name = node->name,
+                          .output_name = first_output(node),
                           .op_type = node->op_type,
                           .domain = node->domain,
                           .since_version = node->since_version};

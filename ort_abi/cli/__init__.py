@@ -25,6 +25,7 @@ def run_program() -> int:
     lib.ortabi_report_crashes()  # after faulthandler: the line comes first
     return main()
 
+
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 

@@ -19,6 +19,7 @@ __all__ = [
     "Parser",
     "add_shared_options",
     "inject_devices",
+    "print_paragraph",
     "print_table",
     "register_libraries",
     "register_python",
@@ -157,8 +158,10 @@ def set_width(wide: bool) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "") -> None:
-    """Prints columns, as wide as their longest cell; where that is too wide, the last ones are wrapped, then the
-    widest."""
+    """Prints columns, as wide as their longest cell.
+
+    Where that is too wide the last ones are wrapped, then the widest.
+    """
     cells = [[str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     room = _width - len(indent) - 2 * (len(widths) - 1)
@@ -180,3 +183,12 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], indent:
 
 def _wrap(cell: str, width: int) -> list[str]:
     return textwrap.wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
+
+
+def print_paragraph(text: str, indent: str = "") -> None:
+    """Prints words as wide as tables are; lines after the first are further in."""
+    if _width < sys.maxsize:
+        text = textwrap.fill(text, _width, initial_indent=indent, subsequent_indent=f"{indent}    ")
+    else:
+        text = indent + text
+    print(text)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 import ort_abi
 from ort_abi import NotTaken
+from ort_abi.cli._common import print_paragraph
 
 __all__ = ["RECORD", "print_not_taken"]
 
 RECORD = ("session.ort_abi_record_not_taken", "1")
 """The config entry that a session needs."""
 
-_WIDTH = 100
 _SHOWN = 3
 
 
@@ -30,11 +29,14 @@ def print_not_taken(session: ort_abi.InferenceSession, asked: Iterable[str]) -> 
         for op_type, reason, nodes in mine:
             count = f"{len(nodes)}x " if len(nodes) > 1 else ""
             line = f"{count}{op_type} ({_names(nodes)}): it {reason}"
-            print(textwrap.fill(line, _WIDTH, initial_indent="  ", subsequent_indent="      "))
+            print_paragraph(line, indent="  ")
 
 
 def _names(nodes: Sequence[NotTaken]) -> str:
     """Of the first ones, with the place of those in subgraphs."""
-    shown = [f"{node.node_name or '?'} {node.place}".strip() for node in nodes[:_SHOWN]]
+    shown = [
+        f"{node.node_name or f'that makes {node.output_name}'} {node.place}".strip()
+        for node in nodes[:_SHOWN]
+    ]
     more = len(nodes) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -28,7 +28,9 @@ _numbers: set[int] = set()
 
 
 def class_of(number: int) -> type[ExecutionProvider]:
-    """The class of an id that is in a library."""
+    """The class of an id that is in a library. Raises LookupError."""
+    if not 0 < number <= len(_classes):
+        raise LookupError(f"there is no provider class with id {number} (released, or never made)")
     return _classes[number - 1]
 
 

@@ -164,8 +164,7 @@ static void test_failures(void) {
   CHECK(device.control->captures == 0);
   CHECK(run_on(1) && device.control->captures == 1);
   fail_next(&device, "ReplayGraph");
-  CHECK_FAILS(run(x, &y), ORT_EP_FAIL,
-              "OrtEp::ReplayGraph failed: ReplayGraph was asked to fail");
+  CHECK_FAILS(run(x, &y), ORT_EP_FAIL, "OrtEp::ReplayGraph failed: ReplayGraph was asked to fail");
   CHECK(run_on(2) && replays() == 1);
   stop();
 }

@@ -241,9 +241,7 @@ def test_missing_symbols(plugin: Build, drive: Drive) -> None:
         f"1 EP library 'zoo' ({no_release}): ReleaseEpFactory is not exported: "
         "undefined symbol: ReleaseEpFactory"
     )
-    assert results[2].startswith(
-        f"1 EP library 'zoo' ({legacy}): CreateEpFactories is not exported: "
-    )
+    assert results[2].startswith(f"1 EP library 'zoo' ({legacy}): CreateEpFactories is not exported: ")
     assert "exports GetProvider: an EP of the older kind" in results[2]
     assert results[3] == (
         f"1 EP library 'zoo' ({misses}): cannot load: undefined symbol: faulty_plugin_misses_this"

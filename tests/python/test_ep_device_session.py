@@ -248,9 +248,7 @@ def test_what_is_no_allocator(host: ModuleType, given: Any) -> None:
     cls = device_class(create_session_allocator=lambda self, memory: given)
     with registered(host, cls):
         objects = ep.live_objects()
-        told = (
-            r"OrtEp::CreateAllocator.*: TypeError: .*create_session_allocator\(\) must return an ort_abi.ep.All"
-        )
+        told = r"CreateAllocator.*: TypeError: .*create_session_allocator\(\) must return an ort_abi.ep.All"
         with pytest.raises(Exception, match=told):
             open_session(host, cls, chain())
         gc.collect()

@@ -233,7 +233,9 @@ def test_what_should_convert_data_layout_raises_is_an_error_of_the_session(host:
     with registered(host, raising):
         text = failure_of(open_session, host, raising, conv_model())
         gc.collect()
-    assert re.search(r"RaisesExecutionProvider.*OrtEp::ShouldConvertDataLayoutForOp.*: \S*\.Boom: it broke", text)
+    assert re.search(
+        r"RaisesExecutionProvider.*OrtEp::ShouldConvertDataLayoutForOp.*: \S*\.Boom: it broke", text
+    )
 
 
 def test_an_unknown_layout_is_an_error(host: ModuleType) -> None:

@@ -296,4 +296,5 @@ def test_25_cycles_of_register_run_and_unregister_do_not_grow(chosen: Plugin) ->
     assert (done.returncode, done.stderr) == (0, "")
     before, after = ([int(word) for word in line.split()] for line in done.stdout.splitlines())
     assert after[0] - before[0] < 1024, "resident kilobytes"
-    assert after[1:] == before[1:], "threads, open files"
+    assert after[1] <= before[1], "threads: OpenVINO's end some time after their session"
+    assert after[2] == before[2], "open files"
