@@ -44,26 +44,48 @@ last. QLinearAveragePool is that of com.microsoft. Stock has a QLinearConvTransp
 other domain."""
 
 
-class _Arrays:
-    """Constant C arrays, each distinct one written once: operator versions share most of theirs."""
+class _Texts:
+    """Zero-terminated texts behind each other. A text is known by its offset; 0 stands for NULL."""
 
-    def __init__(self, c_type: str, prefix: str) -> None:
-        self.c_type = c_type
-        self.prefix = prefix
-        self.names: dict[tuple[str, ...], str] = {}
+    def __init__(self) -> None:
+        self.offsets: dict[str, int] = {}
+        self.size = 1
 
-    def name(self, items: list[str]) -> str:
-        """Name of the array that holds `items`, `NULL` for an empty one."""
-        if not items:
-            return "NULL"
-        return self.names.setdefault(tuple(items), f"{self.prefix}_{len(self.names)}")
+    def offset(self, text: str) -> str:
+        """Of a text that is in it from now on."""
+        if text not in self.offsets:
+            self.offsets[text] = self.size
+            self.size += len(text.encode()) + 1
+        return str(self.offsets[text])
 
     def text(self) -> str:
-        """The definitions."""
-        return "".join(
-            f"static const {self.c_type} {name}[] = {{{', '.join(items)}}};\n"
-            for items, name in self.names.items()
-        )
+        """The definition."""
+        lines = "".join(f'    {_quoted(text)} "\\0"\n' for text in self.offsets)
+        return f'const char op_schema_texts[] =\n    "\\0"\n{lines};\n'
+
+
+class _Pool:
+    """One constant C array in which lists of items are kept, each distinct list once: operator versions share
+    most of theirs. A list is known by where it starts."""
+
+    def __init__(self, c_type: str, name: str) -> None:
+        self.c_type = c_type
+        self.name = name
+        self.items: list[str] = []
+        self.starts: dict[tuple[str, ...], int] = {}
+
+    def start(self, items: list[str]) -> str:
+        """Where the list starts; 0 for an empty one."""
+        if not items:
+            return "0"
+        if tuple(items) not in self.starts:
+            self.starts[tuple(items)] = len(self.items)
+            self.items += items
+        return str(self.starts[tuple(items)])
+
+    def text(self) -> str:
+        """The definition."""
+        return f"const {self.c_type} {self.name}[] = {{\n    " + ",\n    ".join(self.items) + "};\n"
 
 
 def _quoted(text: str) -> str:
@@ -76,12 +98,11 @@ def _float(value: float) -> str:
     return f"{value!r}f"
 
 
-def _formal(formal: defs.OpSchema.FormalParameter) -> str:
+def _formal(formal: defs.OpSchema.FormalParameter, texts: _Texts) -> str:
     homogeneous = "true" if formal.is_homogeneous else "false"
     option = _OPTIONS[formal.option]
-    return (
-        f"{{{_quoted(formal.name)}, {_quoted(formal.type_str)}, {option}, {formal.min_arity}, {homogeneous}}}"
-    )
+    names = f"{texts.offset(formal.name)}, {texts.offset(formal.type_str)}"
+    return f"{{{names}, {option}, {formal.min_arity}, {homogeneous}}}"
 
 
 _DEFAULT_KINDS = frozenset(
@@ -96,21 +117,22 @@ _DEFAULT_KINDS = frozenset(
 """The kinds of defaults that operators have, all with a member in `OpSchemaAttr`."""
 
 
-def _attribute(attribute: defs.OpSchema.Attribute, ints: _Arrays, texts: _Arrays) -> str:
+def _attribute(attribute: defs.OpSchema.Attribute, texts: _Texts, lists: _Pool, ints: _Pool) -> str:
     value = attribute.default_value
     kind = value.type
-    strings = [_quoted(text.decode()) for text in value.strings]
+    strings = [texts.offset(text.decode()) for text in value.strings]
     fields = [
-        _quoted(attribute.name),
+        texts.offset(attribute.name),
         str(attribute.type.value),  # type: ignore[attr-defined]  # the stub lacks it
         "true" if attribute.required else "false",
         "true" if kind in _DEFAULT_KINDS else "false",
         _float(value.f) if kind == onnx.AttributeProto.FLOAT else "0",
         str(value.i) if kind == onnx.AttributeProto.INT else "0",
-        _quoted(value.s.decode()) if kind == onnx.AttributeProto.STRING else "NULL",
-        ints.name([str(number) for number in value.ints]),
-        texts.name(strings),
-        str(len(value.ints) + len(strings)),
+        texts.offset(value.s.decode()) if kind == onnx.AttributeProto.STRING else "0",
+        ints.start([str(number) for number in value.ints]),
+        lists.start(strings),
+        str(len(value.ints)),
+        str(len(strings)),
     ]
     return "{" + ", ".join(fields) + "}"
 
@@ -137,48 +159,57 @@ def _newest_versions() -> dict[str, int]:
 
 
 def op_schemas_c() -> str:
-    """The text of `op_schemas.c`, for the types of `model/op_schema.h`."""
-    types = _Arrays("char* const", "types")
-    ints = _Arrays("int64_t", "ints")
-    formals = _Arrays("OpSchemaFormal", "formals")
-    constraints = _Arrays("OpSchemaConstraint", "constraints")
-    attributes = _Arrays("OpSchemaAttr", "attributes")
+    """The text of `op_schemas.c`, for the types of `model/op_schema_packed.h`."""
+    texts = _Texts()
+    lists = _Pool("uint16_t", "op_schema_lists")
+    ints = _Pool("int64_t", "op_schema_ints")
+    formals = _Pool("PackedFormal", "op_schema_formals")
+    constraints = _Pool("PackedConstraint", "op_schema_constraints")
+    attributes = _Pool("PackedAttr", "op_schema_attributes")
     rows = []
     for domain, schema in _schemas():
         its_constraints = []
         for constraint in schema.type_constraints:
-            allowed = [_quoted(text) for text in constraint.allowed_type_strs]
-            name = _quoted(constraint.type_param_str)
-            its_constraints.append(f"{{{name}, {types.name(allowed)}, {len(allowed)}}}")
+            allowed = [texts.offset(text) for text in constraint.allowed_type_strs]
+            name = texts.offset(constraint.type_param_str)
+            its_constraints.append(f"{{{name}, {lists.start(allowed)}, {len(allowed)}}}")
         its_attributes = [
-            _attribute(attribute, ints, types) for _, attribute in sorted(schema.attributes.items())
+            _attribute(attribute, texts, lists, ints) for _, attribute in sorted(schema.attributes.items())
         ]
         limits = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
         fields = [
-            _quoted(domain),
-            _quoted(schema.name),
+            texts.offset(domain),
+            texts.offset(schema.name),
             str(schema.since_version),
             "true" if schema.deprecated else "false",
             *map(str, limits),
-            formals.name([_formal(formal) for formal in schema.inputs]),
-            formals.name([_formal(formal) for formal in schema.outputs]),
-            constraints.name(its_constraints),
-            attributes.name(its_attributes),
+            formals.start([_formal(formal, texts) for formal in schema.inputs]),
+            formals.start([_formal(formal, texts) for formal in schema.outputs]),
+            constraints.start(its_constraints),
+            attributes.start(its_attributes),
             *(str(len(part)) for part in (schema.inputs, schema.outputs, its_constraints, its_attributes)),
         ]
         rows.append("    {" + ", ".join(fields) + "},\n")
     newest = [f"    {{{_quoted(domain)}, {version}}},\n" for domain, version in _newest_versions().items()]
+    pools = (lists, ints, formals, constraints, attributes)
+    if max(texts.size, *(len(pool.items) for pool in pools)) >= 2**16:
+        raise ValueError("the table of operator schemas is too large for numbers of 16 bits")
+    room = {
+        "const char*": ("lists", len(lists.items)),
+        "OpSchemaFormal": ("formals", len(formals.items)),
+        "OpSchemaConstraint": ("constraints", len(constraints.items)),
+        "OpSchemaAttr": ("attributes", len(attributes.items)),
+        "OpSchema": ("schemas", len(rows)),
+    }
     return (
         f"/* Generated by abigen from onnx {onnx.__version__}; not edited, not committed. */\n"
-        '#include "model/op_schema.h"\n\n'
-        + types.text()
-        + ints.text()
-        + formals.text()
-        + constraints.text()
-        + attributes.text()
-        + f"\nconst OpSchema op_schemas[] = {{\n{''.join(rows)}}};\n"
+        '#include "model/op_schema_packed.h"\n\n'
+        + texts.text()
+        + "".join(pool.text() for pool in pools)
+        + f"const PackedSchema op_schema_rows[] = {{\n{''.join(rows)}}};\n"
         f"const size_t op_schema_count = {len(rows)};\n"
-        f"const OpSchemaDomain op_schema_domains[] = {{\n{''.join(newest)}}};\n"
+        + "".join(f"{c_type} unpacked_{name}[{size}];\n" for c_type, (name, size) in room.items())
+        + f"const OpSchemaDomain op_schema_domains[] = {{\n{''.join(newest)}}};\n"
         f"const size_t op_schema_domain_count = {len(newest)};\n"
         f"const int op_schema_newest_ir_version = {onnx.IR_VERSION};\n"
     )

@@ -13,6 +13,8 @@
 #include "ort_abi.h"
 
 #define PRINTF_LIKE(format_index, first) __attribute__((format(printf, format_index, first)))
+/* Of functions that run when something went wrong: what leads to a call of them is kept out of the way. */
+#define UNLIKELY_CALL __attribute__((cold))
 
 /* ---- alloc.c: the one gate to malloc, so that any allocation can be made to fail (ortabi_fail_allocation)
  * ---- */
@@ -45,24 +47,24 @@ bool array_reserve(void** items, size_t* capacity, size_t needed, size_t item_si
 /* ---- status.c ---- */
 
 /* gives (caller releases with ReleaseStatus). Never NULL: when out of memory, a static status says so. */
-OrtStatus* status_new(OrtErrorCode code, const char* format, ...) PRINTF_LIKE(2, 3);
+OrtStatus* status_new(OrtErrorCode code, const char* format, ...) PRINTF_LIKE(2, 3) UNLIKELY_CALL;
 OrtStatus* status_new_v(OrtErrorCode code, const char* format, va_list arguments);
 /* takes `cause`, gives a status of the same code (ORT_FAIL for ORT_OK, which a plugin can give) whose message
  * is
  * "<context>: <message of cause>"; what the cause begins with and the context has is not said twice. */
-OrtStatus* status_wrap(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3);
+OrtStatus* status_wrap(OrtStatus* cause, const char* format, ...) PRINTF_LIKE(2, 3) UNLIKELY_CALL;
 OrtStatus* status_wrap_v(OrtStatus* cause, const char* format, va_list arguments);
 /* The same without arguments: ORT_FAIL, "out of memory". Allocates nothing. */
-OrtStatus* status_no_memory(void);
+OrtStatus* status_no_memory(void) UNLIKELY_CALL;
 OrtErrorCode status_code(const OrtStatus* status);
 const char* status_message(const OrtStatus* status); /* borrows */
 void status_release(OrtStatus* status);              /* releases; NULL is fine */
 
 /* Returns from the calling function when `expression` is a failure. */
-#define TRY(expression)                        \
-  do {                                         \
-    OrtStatus* try_status = (expression);      \
-    if (try_status != NULL) return try_status; \
+#define TRY(expression)                                             \
+  do {                                                              \
+    OrtStatus* try_status = (expression);                           \
+    if (__builtin_expect(try_status != NULL, 0)) return try_status; \
   } while (0)
 /* Sets the local `status` and jumps to the local label `done` when `expression` is a failure. */
 #define TRY_DONE(expression)       \
@@ -103,7 +105,7 @@ struct OrtLogger {
 
 /* Writes one message if the logger's severity admits it. `logger` NULL: the process-wide default logger. */
 void log_write(const OrtLogger* logger, OrtLoggingLevel level, const char* file, int line,
-               const char* function, const char* format, ...) PRINTF_LIKE(6, 7);
+               const char* function, const char* format, ...) PRINTF_LIKE(6, 7) UNLIKELY_CALL;
 #define LOG(logger, level, ...) \
   log_write((logger), ORT_LOGGING_LEVEL_##level, __FILE__, __LINE__, __func__, __VA_ARGS__)
 /* The process-wide default: what the environment installed, else one that writes WARNING and above to stderr.
@@ -121,7 +123,7 @@ void log_unimplemented_slot(const char* slot_name);
  * started. */
 uint64_t log_unreported_failures(void);
 /* Logs "<slot>: <message>" as an error and counts it: the one rule for slots that cannot carry a status. */
-void log_unreported(const char* slot_name, const char* format, ...) PRINTF_LIKE(2, 3);
+void log_unreported(const char* slot_name, const char* format, ...) PRINTF_LIKE(2, 3) UNLIKELY_CALL;
 
 /* ---- strings.c ---- */
 

@@ -1,6 +1,7 @@
 /* op_schema: what ONNX says about every version of every operator, and stock ORT about its own. Constant
- * data, made by abigen when the library is built, from the `onnx` package and contrib_schemas.json; nothing
- * here is allocated or released. */
+ * data, made by abigen when the library is built, from the `onnx` package and contrib_schemas.json. It is
+ * packed, without pointers, so that loading the library costs nothing for it (op_schema_packed.h); what is
+ * asked for is unpacked into memory of the library's own. Nothing here is allocated or released. */
 #ifndef ORT_ABI_OP_SCHEMA_H
 #define ORT_ABI_OP_SCHEMA_H
 
@@ -59,8 +60,7 @@ typedef struct OpSchema {
   uint16_t input_count, output_count, constraint_count, attribute_count;
 } OpSchema;
 
-/* All of them, sorted by domain, name and since_version (bytewise). */
-extern const OpSchema op_schemas[];
+/* The number of all; they are sorted by domain, name and since_version (bytewise). */
 extern const size_t op_schema_count;
 
 typedef struct OpSchemaDomain {
@@ -73,6 +73,8 @@ extern const size_t op_schema_domain_count;
 /* The newest IR version of the onnx package that the table is from. */
 extern const int op_schema_newest_ir_version;
 
+/* borrows: the one at a place in that order. */
+const OpSchema* op_schema_at(size_t index);
 /* borrows: the newest version of an operator that is not newer than `opset_version`, also if it is
  * deprecated; NULL when there is none. "ai.onnx" and NULL mean the "" domain. */
 const OpSchema* op_schema_find(const char* domain, const char* op_type, int opset_version);

@@ -206,6 +206,7 @@ OrtStatus* ORT_API_CALL api_OpSchemaTypeConstraint_GetOutputIndices(
 
 ORT_ABI_EXPORT const char* ortabi_op_schema_name(size_t index, const char** domain) {
   if (domain == NULL || index >= op_schema_count) return NULL;
-  *domain = op_schemas[index].domain;
-  return op_schemas[index].name;
+  const OpSchema* schema = op_schema_at(index);
+  *domain = schema->domain;
+  return schema->name;
 }

@@ -50,7 +50,7 @@ static bool shape_fits(const OrtTensorTypeAndShapeInfo* model, const OrtValue* v
 }
 
 /* What the model says of a value's shape; NULL: nothing that the value would contradict. */
-static const OrtTensorTypeAndShapeInfo* other_shape(const Slot* slot, const OrtValue* value) {
+static inline const OrtTensorTypeAndShapeInfo* other_shape(const Slot* slot, const OrtValue* value) {
   const OrtTypeInfo* type = slot->value->type;
   const OrtTensorTypeAndShapeInfo* model = type != NULL ? type->tensor : NULL;
   bool fits =
@@ -152,7 +152,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static OrtStatus* run_step(Frame* frame, const Step* step) {
+static inline OrtStatus* run_step(Frame* frame, const Step* step) {
   const Unit* unit = step->unit;
   frame->context.step = step;
   if (unit->is_copy) return devices_copy(frame, step);

@@ -27,7 +27,10 @@ def schemas(native_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     folder = tmp_path_factory.mktemp("op_schemas")
     library = folder / "libop_schemas.so"
     sources = [native_dir / "generated" / "op_schemas.c", HEADER.with_suffix(".c")]
-    command = ["cc", "-shared", "-fPIC", f"-I{native_build.CSRC}", *map(str, sources), "-o", str(library)]
+    sources.append(native_build.CSRC / "base" / "fork.c")
+    folders = [native_build.CSRC, native_build.CSRC / "include", native_dir / "generated"]
+    includes = [f"-I{folder}" for folder in folders]
+    command = ["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", *includes, *map(str, sources), "-o", str(library)]
     subprocess.run(command, check=True)
     ffi = FFI()
     declarations = re.sub(r"^#.*$", "", HEADER.read_text(), flags=re.MULTILINE)
