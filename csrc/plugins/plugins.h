@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "model/model.h"
+#include "graph/graph.h"
 
 /* ---- hardware.c ---- */
 

@@ -3,7 +3,8 @@
 #include <time.h>
 
 #include "api_slots.h"
-#include "run/profiler.h"
+#include "profiling/profiling.h"
+#include "run/run.h"
 
 /* ---- A step ---- */
 

@@ -16,7 +16,7 @@ from abigen.contrib import contrib_schemas
 from abigen.schemas import NHWC_DOMAIN, NHWC_VERSIONS
 
 EVERY = [*defs.get_all_schemas_with_history(), *contrib_schemas()]
-HEADER = native_build.CSRC / "model" / "op_schema.h"
+HEADER = native_build.CSRC / "schema" / "schema.h"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def schemas(native_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
     folder = tmp_path_factory.mktemp("op_schemas")
     library = folder / "libop_schemas.so"
-    sources = [native_dir / "generated" / "op_schemas.c", HEADER.with_suffix(".c")]
+    sources = [native_dir / "generated" / "op_schemas.c", HEADER.with_name("op_schema.c")]
     sources.append(native_build.CSRC / "base" / "fork.c")
     folders = [native_build.CSRC, native_build.CSRC / "include", native_dir / "generated"]
     includes = [f"-I{folder}" for folder in folders]

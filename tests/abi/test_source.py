@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,22 @@ from ..conftest import ROOT
 
 FILE_LINES, FUNCTION_LINES = 900, 80
 WHOLE_ABI = ROOT / "csrc" / "include" / "ort_abi.h"  # one declaration a slot: as long as it is
-FOLDERS = ["base", "objects", "model", "plugins", "run"]  # each may include what stands before it
-OTHER_INCLUDES = {"plugins": {"cpu_ep/cpu_ep.h"}, "run": {"model/custom_op.h"}}
+# Each folder may include and call what stands before it.
+FOLDERS = [
+    "base",
+    "objects",
+    "schema",
+    "graph",
+    "infer",
+    "onnx",
+    "plugins",
+    "kernels",
+    "session",
+    "profiling",
+]
+FOLDERS += ["run", "control_flow", "layout", "create"]
+MOST_FILES = 22
+OTHER_INCLUDES = {"plugins": {"cpu_ep/cpu_ep.h"}}
 
 
 def sources(*endings: str) -> list[Path]:
@@ -97,6 +112,40 @@ def test_includes_go_from_later_folders_to_earlier_ones() -> None:
             if not include.startswith(f"{folder}/") and include not in allowed:
                 wrong.append(f"{path}: {include}")
     assert wrong == []
+
+
+def symbols(path: Path) -> tuple[set[str], set[str]]:
+    """What an object file defines, other than weakly, and what it uses of others."""
+    done = subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True)
+    found = [line.split()[-2:] for line in done.stdout.splitlines()]
+    defined = {name for kind, name in found if kind in "TDBR"}
+    return defined, {name for kind, name in found if kind == "U"}
+
+
+def test_calls_go_from_later_folders_to_earlier_ones(native_dir: Path) -> None:
+    """All but those of OrtGetApiBase, which plugins are given."""
+    owner, users = {}, []
+    for folder in FOLDERS:
+        for path in sorted((native_dir / "obj" / folder).glob("*.o")):
+            defined, used = symbols(path)
+            owner.update(dict.fromkeys(defined, folder))
+            users.append((folder, path.name, used))
+    wrong = [
+        f"{folder}/{name} uses {symbol} of {owner[symbol]}"
+        for folder, name, used in users
+        for symbol in sorted(used & owner.keys())
+        if FOLDERS.index(owner[symbol]) > FOLDERS.index(folder)
+    ]
+    assert len(users) > 90
+    assert wrong == []
+
+
+def test_every_folder_is_on_the_map_and_small() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for folder in (path for path in (ROOT / "csrc").iterdir() if path.is_dir()):
+        assert f"| `csrc/{folder.name}` |" in text
+        assert len([path for path in folder.iterdir() if path.is_file()]) <= MOST_FILES, folder
+    assert {path.name for path in (ROOT / "csrc").iterdir() if path.is_dir()} >= set(FOLDERS)
 
 
 def test_slots_that_hand_out_memory_say_whose_it_is() -> None:

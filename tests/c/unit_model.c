@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "model/model.h"
+#include "onnx/onnx.h"
 #include "onnx_writer.h"
 
 enum { FLOAT = 1 };

@@ -1,7 +1,7 @@
 /* Equal hashes do not make weights equal: the container compares bytes. Made to collide with knowledge of the
  * hash, which no model needs. */
 #include "harness.h"
-#include "run/run.h"
+#include "kernels/kernels.h"
 
 /* As in prepacked_container.c. */
 static uint64_t hash_word(uint64_t hash, uint64_t word) {

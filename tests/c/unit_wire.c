@@ -1,6 +1,6 @@
 /* The wire reader at its edges. */
 #include "harness.h"
-#include "model/wire.h"
+#include "onnx/wire.h"
 
 #define WIRE(...) wire_of((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
