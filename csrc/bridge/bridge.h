@@ -336,15 +336,22 @@ uint64_t bridge_ep_id(const OrtEp* ep);
 void bridge_ep_fill(OrtEp* ep, uint32_t features);
 
 /* factory.c */
-typedef struct PyFactory {
+typedef struct PyFactory PyFactory;
+struct PyFactory {
   OrtEpFactory base; /* first: the host's pointer is ours */
   const BridgeHost* host;
   BridgeFactoryInfo info;
   atomic_int users; /* the host, every OrtEp and every allocator: stock hosts can release those after it */
-} PyFactory;
+  void (*free)(PyFactory*); /* what the last one calls */
+};
 
-void bridge_factory_use(OrtEpFactory* factory);
-void bridge_factory_unuse(OrtEpFactory* factory);
+static inline void bridge_factory_use(OrtEpFactory* factory) {
+  atomic_fetch_add(&((PyFactory*)factory)->users, 1);
+}
+static inline void bridge_factory_unuse(OrtEpFactory* factory) {
+  PyFactory* owner = (PyFactory*)factory;
+  if (atomic_fetch_sub(&owner->users, 1) == 1) owner->free(owner);
+}
 
 /* factory_slots.c */
 void bridge_factory_fill(OrtEpFactory* factory, uint32_t features);

@@ -16,19 +16,6 @@ static void free_factory(PyFactory* factory) {
   free(factory);
 }
 
-static void drop_user(PyFactory* factory) {
-  if (atomic_fetch_sub(&factory->users, 1) > 1) return;
-  free_factory(factory);
-}
-
-void bridge_factory_use(OrtEpFactory* factory) {
-  atomic_fetch_add(&of(factory)->users, 1);
-}
-
-void bridge_factory_unuse(OrtEpFactory* factory) {
-  drop_user(of(factory));
-}
-
 /* Called by Python inside create_factory; copies the strings. Returns 0 without memory. */
 int bridge_set_factory(BridgeFactoryInfo* info, uint64_t id, const char* name, const char* vendor,
                        const char* version, uint32_t vendor_id, uint32_t features) {
@@ -95,7 +82,7 @@ static OrtStatus* factory_create_ep(OrtEpFactory* this_ptr, const OrtHardwareDev
 static void factory_release_ep(OrtEpFactory* this_ptr, OrtEp* ep) {
   if (!ep) return;
   bridge_ep_free(ep);
-  drop_user(of(this_ptr));
+  bridge_factory_unuse(this_ptr);
 }
 
 static OrtStatus* factory_create_allocator(OrtEpFactory* this_ptr, const OrtMemoryInfo* memory_info,
@@ -166,6 +153,7 @@ OrtStatus* bridge_create_factories(uint64_t provider, const char* registered_nam
   if (!factory) return bridge_no_memory(host, "CreateEpFactories");
 
   factory->host = host;
+  factory->free = free_factory;
   BridgeCall call = bridge_call_begin(host, "CreateEpFactories", registered_name);
   if (call.entered)
     call.ok = bridge_py_create_factory(&call, provider, registered_name, default_logger, &factory->info);
@@ -192,7 +180,7 @@ OrtStatus* bridge_release_factory(OrtEpFactory* base) {
   if (!base) return NULL;
   PyFactory* factory = of(base);
   bridge_release(factory->host, "ReleaseEpFactory", factory->info.name, factory->info.id);
-  drop_user(factory);
+  bridge_factory_unuse(base);
   return NULL;
 }
 

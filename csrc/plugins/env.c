@@ -1,25 +1,20 @@
-/* The environment: one in a process, counted, made again after its last release. Its memory is static, so
- * that a handle of an environment that is gone can be told from a live one, and its logger outlives every
- * plugin. */
+/* The environment: one in a process, counted, made again after its last release (env_create.c). Its memory is
+ * static, so that a handle of an environment that is gone can be told from a live one, and its logger
+ * outlives every plugin. */
 #include <string.h>
 
-#include "api_slots.h"
 #include "plugins/plugins.h"
-
-#define SYSFS_ROOT "/sys"
 
 static OrtEnv the_env = {.mutex = PTHREAD_MUTEX_INITIALIZER,
                          .logger = {log_to_stderr, NULL, ORT_LOGGING_LEVEL_WARNING, "ort_abi"}};
 static pthread_mutex_t lifecycle_mutex; /* recursive */
 static pthread_once_t lifecycle_once = PTHREAD_ONCE_INIT;
-static bool is_changing = false; /* being made or taken down, maybe by a caller of ours; under env_lock */
 
 static void lifecycle_init(void) {
   static ForkGuard lifecycle_fork, env_fork;
   mutex_init(&lifecycle_mutex, true);
   fork_guard_open(&lifecycle_fork, &lifecycle_mutex, true);
   fork_guard_open(&env_fork, &the_env.mutex, false);
-  ep_devices_guard_fork();
 }
 
 void env_lock(void) {
@@ -35,8 +30,7 @@ OrtEnv* env_current(void) {
   return &the_env;
 }
 
-/* Adds to the reference count unless it is 0; gives the count before. */
-static int env_count(int change) {
+int env_count(int change) {
   pthread_mutex_lock(&the_env.mutex);
   int before = the_env.references;
   if (before > 0) the_env.references += change;
@@ -52,109 +46,9 @@ OrtStatus* env_check(const OrtEnv* env, const char* function_name) {
   return NULL;
 }
 
-/* ---- Creation ---- */
-
-typedef struct EnvSettings {
-  OrtLoggingLevel severity;
-  const char* log_id;
-  OrtLoggingFunction logging_function; /* NULL: stderr */
-  void* logging_param;
-  const OrtKeyValuePairs* config; /* NULL: none */
-} EnvSettings;
-
-/* Back to the logger that is good at any time. */
-static void logger_reset(void) {
-  the_env.logger = (OrtLogger){log_to_stderr, NULL, ORT_LOGGING_LEVEL_WARNING, "ort_abi"};
-  log_set_default(NULL);
-}
-
-/* releases what the environment owns; its libraries are gone before. */
-static void env_clear(void) {
-  shared_allocators_clear(&the_env);
-  logger_reset();
-  pthread_mutex_lock(&the_env.mutex);
-  HardwareList hardware = the_env.hardware;
-  OrtKeyValuePairs* config = the_env.config;
-  the_env.hardware = (HardwareList){0};
-  the_env.config = NULL;
-  pthread_mutex_unlock(&the_env.mutex);
-  hardware_list_release(&hardware);
-  key_values_release(config);
-  mem_free(the_env.log_id);
-  mem_free(the_env.libraries);
-  mem_free(the_env.devices);
-  mem_free(the_env.shared_allocators);
-  the_env.log_id = NULL;
-  the_env.libraries = NULL;
-  the_env.devices = NULL;
-  the_env.shared_allocators = NULL;
-  the_env.library_capacity = the_env.device_capacity = the_env.shared_allocator_capacity = 0;
-}
-
-static OrtStatus* env_fill(const EnvSettings* settings) {
-  the_env.log_id = str_copy(settings->log_id);
-  OrtKeyValuePairs* config = key_values_copy(settings->config);
-  pthread_mutex_lock(&the_env.mutex);
-  the_env.config = config;
-  bool is_found = hardware_discover(SYSFS_ROOT, &the_env.hardware);
-  pthread_mutex_unlock(&the_env.mutex);
-  if (the_env.log_id == NULL || config == NULL || !is_found) return status_no_memory();
-  OrtLoggingFunction function = settings->logging_function;
-  the_env.logger = (OrtLogger){function != NULL ? function : log_to_stderr, settings->logging_param,
-                               settings->severity, the_env.log_id};
-  log_set_default(&the_env.logger);
-  allocator_set_keeper(&shared_allocator_keeper);
-  return ep_library_register_builtin(&the_env);
-}
-
-static OrtStatus* settings_check(const EnvSettings* settings, const char* slot) {
-  if (settings->log_id == NULL) return status_new(ORT_INVALID_ARGUMENT, "%s: argument 'logid' is NULL", slot);
-  if ((unsigned)settings->severity > ORT_LOGGING_LEVEL_FATAL)
-    return status_new(ORT_INVALID_ARGUMENT, "%s: unknown logging level %d", slot, (int)settings->severity);
-  return NULL;
-}
-
-/* gives a reference (caller releases with ReleaseEnv): to the environment that is there, else to a new one.
- */
-static OrtStatus* env_create(const EnvSettings* settings, const char* function_name, OrtEnv** out) {
-  OrtStatus* status = NULL;
-  const char* slot = slot_of(function_name);
-  TRY(settings_check(settings, slot));
-  env_lock();
-  if (env_count(+1) > 0) {
-    if (settings->logging_function != NULL || settings->config != NULL)
-      LOG(NULL, INFO, "%s: the process has an environment; its logger and configuration stay", slot);
-  } else if (is_changing) {
-    status = status_new(ORT_FAIL, "%s: the environment is being made or released", slot);
-  } else {
-    is_changing = true;
-    status = env_fill(settings);
-    if (status == NULL) {
-      pthread_mutex_lock(&the_env.mutex);
-      the_env.references = 1;
-      pthread_mutex_unlock(&the_env.mutex);
-    } else {
-      env_clear();
-    }
-    is_changing = false;
-  }
-  env_unlock();
-  if (status == NULL) *out = &the_env;
-  return status;
-}
-
-/* ---- Release ---- */
-
 void env_retain(OrtEnv* env) {
   (void)env;
   env_count(+1);
-}
-
-static void env_close(void) {
-  is_changing = true;
-  while (the_env.library_count > 0) ep_library_unregister_last(&the_env);
-  env_clear();
-  is_changing = false;
 }
 
 void env_release(OrtEnv* env) {
@@ -166,7 +60,7 @@ void env_release(OrtEnv* env) {
   if (is_done) return;
   env_lock(); /* nobody makes an environment while this one goes */
   int before = env_count(-1);
-  if (before == 1) env_close();
+  if (before == 1) the_env.close();
   if (before == 0) log_unreported("ReleaseEnv", "released more often than created");
   env_unlock();
 }
@@ -176,128 +70,4 @@ const OrtEpDevice* env_cpu_device(OrtEnv* env) {
   const OrtEpDevice* device = env->device_count > 0 ? env->devices[0] : NULL;
   pthread_mutex_unlock(&env->mutex);
   return device;
-}
-
-/* ---- Slots ---- */
-
-/* gives (caller releases with ReleaseEnv). */
-OrtStatus* ORT_API_CALL api_CreateEnv(OrtLoggingLevel log_severity_level, const char* logid, OrtEnv** out) {
-  REQUIRE_ARG(out);
-  EnvSettings settings = {.severity = log_severity_level, .log_id = logid};
-  return env_create(&settings, __func__, out);
-}
-
-/* gives (caller releases with ReleaseEnv). */
-OrtStatus* ORT_API_CALL api_CreateEnvWithCustomLogger(OrtLoggingFunction logging_function, void* logger_param,
-                                                      OrtLoggingLevel log_severity_level, const char* logid,
-                                                      OrtEnv** out) {
-  REQUIRE_ARG(logging_function);
-  REQUIRE_ARG(out);
-  EnvSettings settings = {log_severity_level, logid, logging_function, logger_param, NULL};
-  return env_create(&settings, __func__, out);
-}
-
-/* This host has no thread pool of its own: threading options are taken and change nothing. */
-OrtStatus* ORT_API_CALL api_CreateEnvWithGlobalThreadPools(OrtLoggingLevel log_severity_level,
-                                                           const char* logid,
-                                                           const OrtThreadingOptions* tp_options,
-                                                           OrtEnv** out) {
-  REQUIRE_ARG(tp_options);
-  REQUIRE_ARG(out);
-  EnvSettings settings = {.severity = log_severity_level, .log_id = logid};
-  return env_create(&settings, __func__, out);
-}
-
-/* gives (caller releases with ReleaseEnv). */
-OrtStatus* ORT_API_CALL api_CreateEnvWithCustomLoggerAndGlobalThreadPools(
-    OrtLoggingFunction logging_function, void* logger_param, OrtLoggingLevel log_severity_level,
-    const char* logid, const OrtThreadingOptions* tp_options, OrtEnv** out) {
-  REQUIRE_ARG(logging_function);
-  REQUIRE_ARG(tp_options);
-  REQUIRE_ARG(out);
-  EnvSettings settings = {log_severity_level, logid, logging_function, logger_param, NULL};
-  return env_create(&settings, __func__, out);
-}
-
-/* gives (caller releases with ReleaseEnv). */
-OrtStatus* ORT_API_CALL api_CreateEnvWithOptions(const OrtEnvCreationOptions* options, OrtEnv** out) {
-  REQUIRE_ARG(options);
-  REQUIRE_ARG(out);
-  if (options->version < 24)
-    return status_new(ORT_INVALID_ARGUMENT,
-                      "CreateEnvWithOptions: OrtEnvCreationOptions carries version %u; it came with 24",
-                      options->version);
-  EnvSettings settings = {(OrtLoggingLevel)options->logging_severity_level, options->log_id,
-                          options->custom_logging_function, options->custom_logging_param,
-                          options->config_entries};
-  return env_create(&settings, __func__, out);
-}
-
-void ORT_API_CALL api_ReleaseEnv(OrtEnv* input) {
-  if (input == NULL) return;
-  if (input == &the_env)
-    env_release(input);
-  else
-    log_unreported("ReleaseEnv", "not an environment of this host");
-}
-
-OrtStatus* ORT_API_CALL api_UpdateEnvWithCustomLogLevel(OrtEnv* ort_env, OrtLoggingLevel log_severity_level) {
-  TRY(env_check(ort_env, __func__));
-  if ((unsigned)log_severity_level > ORT_LOGGING_LEVEL_FATAL)
-    return status_new(ORT_INVALID_ARGUMENT, "UpdateEnvWithCustomLogLevel: unknown logging level %d",
-                      (int)log_severity_level);
-  ort_env->logger.severity = log_severity_level;
-  return NULL;
-}
-
-/* Telemetry: nothing is ever sent, whatever is asked for. */
-OrtStatus* ORT_API_CALL api_EnableTelemetryEvents(const OrtEnv* env) {
-  return env_check(env, __func__);
-}
-
-OrtStatus* ORT_API_CALL api_DisableTelemetryEvents(const OrtEnv* env) {
-  return env_check(env, __func__);
-}
-
-OrtStatus* ORT_API_CALL api_SetLanguageProjection(const OrtEnv* ort_env, OrtLanguageProjection projection) {
-  (void)projection;
-  return env_check(ort_env, __func__);
-}
-
-/* gives (caller releases with ReleaseKeyValuePairs). Callable by plugins while the environment is made. */
-OrtStatus* ORT_API_CALL api_GetEnvConfigEntries(OrtKeyValuePairs** config_entries) {
-  REQUIRE_ARG(config_entries);
-  OrtKeyValuePairs* copy = NULL;
-  pthread_mutex_lock(&the_env.mutex);
-  bool is_there = the_env.config != NULL;
-  if (is_there) copy = key_values_copy(the_env.config);
-  pthread_mutex_unlock(&the_env.mutex);
-  if (!is_there) return status_new(ORT_FAIL, "GetEnvConfigEntries: there is no environment");
-  if (copy == NULL) return status_no_memory();
-  *config_entries = copy;
-  return NULL;
-}
-
-/* gives (caller releases with ReleaseAvailableProviders): the EPs that are compiled in. */
-OrtStatus* ORT_API_CALL api_GetAvailableProviders(char*** out_ptr, int* provider_length) {
-  REQUIRE_ARG(out_ptr);
-  REQUIRE_ARG(provider_length);
-  char** names = mem_calloc(1, sizeof *names);
-  char* name = str_copy("CPUExecutionProvider");
-  if (names == NULL || name == NULL) {
-    mem_free(names);
-    mem_free(name);
-    return status_no_memory();
-  }
-  names[0] = name;
-  *out_ptr = names;
-  *provider_length = 1;
-  return NULL;
-}
-
-OrtStatus* ORT_API_CALL api_ReleaseAvailableProviders(char** ptr, int providers_length) {
-  if (ptr == NULL) return NULL;
-  for (int i = 0; i < providers_length; i++) mem_free(ptr[i]);
-  mem_free(ptr);
-  return NULL;
 }

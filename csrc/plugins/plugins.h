@@ -187,6 +187,7 @@ struct OrtEnv {
   OrtLogger logger;
   pthread_mutex_t mutex; /* guards all below; never held while a plugin is called */
   int references;
+  void (*close)(void); /* what its last release does: releases what it owns */
   char* log_id;
   OrtKeyValuePairs* config;
   HardwareList hardware;
@@ -203,6 +204,8 @@ void env_retain(OrtEnv* env);
 void env_release(OrtEnv* env);
 /* ORT_INVALID_ARGUMENT, naming the slot, for an environment that is NULL or gone. */
 OrtStatus* env_check(const OrtEnv* env, const char* function_name);
+/* Adds to the reference count unless it is 0; gives the count before. */
+int env_count(int change);
 /* The process's environment, for slots that are given none. borrows. Not NULL, maybe not created. */
 OrtEnv* env_current(void);
 /* Serialises what changes the environment: creation, release, registration. Held while plugins are called;

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..conftest import ROOT
+from ..conftest import CC, ROOT
 
 FILE_LINES, FUNCTION_LINES = 900, 80
 WHOLE_ABI = ROOT / "csrc" / "include" / "ort_abi.h"  # one declaration a slot: as long as it is
@@ -138,6 +139,31 @@ def test_calls_go_from_later_folders_to_earlier_ones(native_dir: Path) -> None:
     ]
     assert len(users) > 90
     assert wrong == []
+
+
+def circle(objects: list[Path]) -> list[str]:
+    """Object files that call each other in a circle; empty if their calls point one way."""
+    found = {path.stem: symbols(path) for path in objects}
+    calls = {
+        name: {other for other, (defined, _) in found.items() if other != name and defined & used}
+        for name, (_, used) in found.items()
+    }
+    while ends := [name for name, called in calls.items() if not called]:
+        for name in ends:
+            del calls[name]
+        calls = {name: called - set(ends) for name, called in calls.items()}
+    return sorted(calls)
+
+
+def test_files_of_plugins_and_of_the_bridge_call_one_way(native_dir: Path, tmp_path: Path) -> None:
+    plugins = sorted((native_dir / "obj" / "plugins").glob("*.o"))
+    assert len(plugins) > 10 and circle(plugins) == []
+    includes = [ROOT / "csrc", ROOT / "csrc" / "include", sysconfig.get_paths()["include"]]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-fPIC", *(f"-I{folder}" for folder in includes)]
+    for source in (ROOT / "csrc" / "bridge").glob("*.c"):
+        subprocess.run([CC, *flags, "-c", source, "-o", tmp_path / f"{source.stem}.o"], check=True)
+    bridge = sorted(tmp_path.glob("*.o"))
+    assert len(bridge) > 15 and circle(bridge) == []
 
 
 def test_every_folder_is_on_the_map_and_small() -> None:
