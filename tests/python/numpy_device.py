@@ -143,8 +143,8 @@ class Stream(ep.SyncStream):
         return Notification(self) if given is None else given
 
     def flush(self) -> None:
+        self.worker.wait()  # also where it is to fail: the host frees what the work writes to
         self.state.called("flush")
-        self.worker.wait()
 
     def on_session_run_end(self) -> None:
         self.state.called("on_session_run_end")
