@@ -206,7 +206,7 @@ def test_25937_32643_copies_of_a_run_are_on_its_stream(host: ModuleType) -> None
 @pytest.mark.parametrize("stream_aware", [False, True])
 def test_26088_a_model_is_split_between_device_and_cpu(host: ModuleType, stream_aware: bool) -> None:
     """#26088: there were no copies where a model changes from a plugin to the CPU. For the copies of stock
-    1.32 the provider has kernels (see ort_abi/ep/_memcpy.py)."""
+    1.32 the provider has kernels (see ort_abi/ep/_node/memcpy.py)."""
     cls = device_class(stream_aware=stream_aware)
     cls.state.delay = 0.002
     with registered(host, cls):

@@ -16,7 +16,7 @@ import pytest
 import ort_abi
 from ort_abi import OrtValue, dtypes, ep
 from ort_abi._lib import ffi
-from ort_abi.ep import _dlpack
+from ort_abi.ep._lend import dlpack
 
 CPU = ep.MemoryDevice("CPU")
 CUDA = ep.MemoryDevice("GPU", 0x10DE, 3)
@@ -98,7 +98,7 @@ def test_the_layout_is_that_of_the_protocol() -> None:
     assert all(ffi.offsetof("DLManagedTensorVersioned", name) == at for name, at in versioned)
 
 
-@pytest.mark.parametrize("number", [number for number in _dlpack._TYPES if number not in (14, 15, 26)])
+@pytest.mark.parametrize("number", [number for number in dlpack._TYPES if number not in (14, 15, 26)])
 def test_dtypes_are_told_as_stock_onnxruntime_tells_them(number: int) -> None:
     ours = OrtValue.ortvalue_from_shape_and_type([2, 3], number).__dlpack__()
     told = inside(ours).dl_tensor
@@ -253,8 +253,8 @@ def test_odd_shapes_both_ways(shape: tuple[int, ...]) -> None:
 
 
 def test_strides_do_not_matter_where_there_is_one_element_or_none() -> None:
-    assert _dlpack._is_compact((2, 1, 3), (3, 77, 1)) and _dlpack._is_compact((0, 5), (9, 9))
-    assert not _dlpack._is_compact((2, 3), (4, 1)) and not _dlpack._is_compact((2,), (0,))
+    assert dlpack._is_compact((2, 1, 3), (3, 77, 1)) and dlpack._is_compact((0, 5), (9, 9))
+    assert not dlpack._is_compact((2, 3), (4, 1)) and not dlpack._is_compact((2,), (0,))
 
 
 class Old:
@@ -265,7 +265,7 @@ class Old:
 
     def __dlpack__(self, stream: Any = None) -> Any:
         address = self.array.ctypes.data
-        return _dlpack.capsule(
+        return dlpack.capsule(
             address, 1, X.shape, self.device, stream=None, max_version=None, read_only=False
         )
 

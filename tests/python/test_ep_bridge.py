@@ -13,7 +13,7 @@ from ep_support import FuseAll
 import ort_abi
 from ort_abi import ep
 from ort_abi._native import ffi, lib
-from ort_abi.ep import _objects
+from ort_abi.ep._call import objects
 
 
 class Provider(FuseAll):
@@ -134,8 +134,8 @@ def callbacks_with_id() -> list[str]:
 
 @pytest.mark.parametrize("name", callbacks_with_id())
 def test_a_stale_id_fails_with_a_reason(name: str) -> None:
-    number = _objects.add(object())
-    _objects.remove(number)
+    number = objects.add(object())
+    objects.remove(number)
     call, function = ffi.new("BridgeCall*"), getattr(lib, name)
     rest = [ffi.NULL if kind.kind == "pointer" else 0 for kind in ffi.typeof(function).args[2:]]
     assert ffi.addressof(lib, name)(call, number, *rest) == 0

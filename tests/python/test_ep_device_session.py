@@ -27,7 +27,7 @@ from numpy_device import NAME, VENDOR_ID, NumpyDevice, device_class
 
 from ort_abi import ep, errors
 from ort_abi._lib import api, check, ffi
-from ort_abi.ep._factory import Factory
+from ort_abi.ep._factory.factory import Factory
 
 OURS = HOSTS["ours"]
 

@@ -19,7 +19,7 @@ import pytest
 from ep_support import FuseAll, mul_model, open_session, registered
 
 from ort_abi import ep
-from ort_abi.ep import _lend
+from ort_abi.ep._lend import loans
 
 SMALL, LARGE = 3, 1 << 16
 """Elements of float32: arrays of the second size are the host's memory from the second run on."""
@@ -420,7 +420,7 @@ def test_without_reference_counts_all_arrays_are_the_authors_own(
     host: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a Python where C cannot read them."""
-    monkeypatch.setattr(_lend, "CAN_LEND", False)
+    monkeypatch.setattr(loans, "CAN_LEND", False)
     kept: list[Any] = []
 
     def compute(self: Any, ctx: ep.KernelContext) -> None:
@@ -436,4 +436,4 @@ def test_without_reference_counts_all_arrays_are_the_authors_own(
 
 def test_c_finds_what_it_looks_at() -> None:
     """Without that, every run would be a slow one."""
-    assert _lend.CAN_LEND
+    assert loans.CAN_LEND
