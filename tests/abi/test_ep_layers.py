@@ -1,4 +1,4 @@
-"""The sub-packages of ort_abi/ep: which may import which, and that each has the name of its C side."""
+"""The sub-packages of ort_abi/ep: which may import which; each is named as its C side and its tests."""
 
 from __future__ import annotations
 
@@ -126,3 +126,21 @@ def test_what_c_calls_is_in_the_sub_package_of_the_c_file() -> None:
     }
     assert len(called) > 45
     assert called | {"bridge_py_release": "_release.py"} == defined
+
+
+def test_each_concern_has_a_folder_of_tests() -> None:
+    """What lies beside the folders is shared by several."""
+    tests = ROOT / "tests" / "python"
+    folders = {path.parent.name for path in tests.glob("*/test_*.py")}
+    assert {name.removeprefix("_") for name in in_order()} <= folders
+    assert sorted(tests.glob("test_*.py")) == []
+    shared = {path.stem for path in tests.glob("*.py")} - {"conftest"}
+    used = {
+        name: {
+            path.parent
+            for path in tests.rglob("*.py")
+            if re.search(rf"^ *(import|from)\b.*\b{name}\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+        }
+        for name in shared
+    }
+    assert {name for name, folders in used.items() if len(folders) < 2} == set()

@@ -12,10 +12,10 @@ import onnxruntime
 import pytest
 from channels_last import NHWC, ChannelsLast, FuseChannelsLast
 from ep_support import HOSTS, model, open_session, registered
+from image_models import conv
+from image_models import model as image_model
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
-from test_layout import conv
-from test_layout import model as image_model
 
 from ort_abi import ep
 

@@ -477,7 +477,7 @@ def test_memory_infos_are_checked() -> None:
 
 @pytest.mark.parametrize("host_name", ["ort_abi", "onnxruntime"])
 def test_everything_may_be_alive_at_exit(host_name: str) -> None:
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     code = f"""
 import sys; sys.path[:0] = [{str(here)!r}, {str(here.parent.parent)!r}]
 import {host_name} as host, numpy as np, numpy_device, device_support as t

@@ -12,9 +12,10 @@ import onnxruntime
 import pytest
 from channels_last import NHWC, ChannelsLast, FuseChannelsLast
 from ep_support import open_session, registered, run_once
+from image_models import X, conv, model, node
 from numpy.typing import NDArray
 from onnx import numpy_helper
-from test_layout import X, check, conv, graph_after, model, node, plain
+from test_layout import check, graph_after, plain
 
 import ort_abi
 

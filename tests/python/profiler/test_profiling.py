@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 
 import ort_abi
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 X = np.array([1, 2, 3], np.float32)
 
 

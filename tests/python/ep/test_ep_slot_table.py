@@ -16,7 +16,7 @@ from test_ep_slots import filled
 from abigen import header, native_build
 from ort_abi import ep
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BRIDGE = ROOT / "csrc" / "bridge"
 ABI = header.read(*native_build.HEADERS)
 

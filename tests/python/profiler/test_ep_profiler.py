@@ -205,7 +205,7 @@ def test_exit_while_a_session_is_profiled(profiled_host: ModuleType, tmp_path: P
     here = os.path.dirname(os.path.abspath(__file__))
     code = f"""
 import sys
-sys.path[:0] = [{os.path.dirname(ort_abi.__path__[0])!r}, {here!r}]
+sys.path[:0] = [{os.path.dirname(ort_abi.__path__[0])!r}, {here!r}, {os.path.dirname(here)!r}]
 from ep_support import HOSTS, mul_model
 from test_ep_profiler import FEEDS, Profiled
 from ort_abi import ep

@@ -14,7 +14,7 @@ from ep_support import HOSTS
 
 import ort_abi
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 
 PREAMBLE = f"""
 import sys

@@ -382,7 +382,7 @@ def test_the_same_in_onnxruntime_1_24() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     code = f"""
 import sys
-sys.path[:0] = [{os.path.dirname(ort_abi.__path__[0])!r}, {here!r}]
+sys.path[:0] = [{os.path.dirname(ort_abi.__path__[0])!r}, {here!r}, {os.path.dirname(here)!r}]
 import numpy as np, onnxruntime
 from ep_support import mul_model, run_once
 from test_ep_compile import Mul, A, B

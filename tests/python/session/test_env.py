@@ -42,7 +42,7 @@ class EnvEp(ep.ExecutionProvider):
 
 def test_versions() -> None:
     assert ort_abi.get_version_string().startswith("1.30.")
-    root = Path(__file__).resolve().parent.parent.parent
+    root = Path(__file__).resolve().parents[3]
     assert f'version = "{ort_abi.__version__}"' in (root / "pyproject.toml").read_text()
     assert ort_abi.get_build_info()
     assert ort_abi.get_device() == "CPU"

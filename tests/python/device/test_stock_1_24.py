@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 OLD_STOCK = os.environ.get("ORT_ABI_STOCK_1_24_PYTHON", "")
 FILES = {
     "test_ep_device.py": 10,
