@@ -7,7 +7,7 @@ import importlib.util
 from ort_abi import env
 from ort_abi._lib import CData, check, ffi, lib
 from ort_abi._locks import registration_lock
-from ort_abi.ep._errors import forget_frames, record
+from ort_abi.ep._call.errors import forget_frames, record
 
 __all__ = ["offer_reference"]
 

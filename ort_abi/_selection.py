@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from ort_abi import env
 from ort_abi._lib import CData, api, check, ffi, lib, read_key_values
 from ort_abi.device import OrtEpDevice
-from ort_abi.ep import _objects
-from ort_abi.ep._errors import forget_frames, record
+from ort_abi.ep._call import objects
+from ort_abi.ep._call.errors import forget_frames, record
 
 __all__ = ["Delegate", "Selector"]
 
@@ -23,7 +23,7 @@ class Selector:
 
     def __init__(self, options: CData, delegate: Delegate) -> None:
         """`options` is an `OrtSessionOptions*` (`SessionOptionsSetEpSelectionPolicyDelegate`, API 22)."""
-        self._id: int | None = _objects.add(delegate)
+        self._id: int | None = objects.add(delegate)
         function, state = ffi.addressof(lib, "bridge_select_devices"), ffi.cast("void*", self._id)
         check(api.SessionOptionsSetEpSelectionPolicyDelegate(options, function, state))
 
@@ -31,7 +31,7 @@ class Selector:
         """Forgets the delegate; a session created with the options then fails."""
         number, self._id = self._id, None
         if number is not None:
-            _objects.remove(number)
+            objects.remove(number)
 
     __del__ = close
 
@@ -50,7 +50,7 @@ def _select(
 ) -> int:
     """Returns 1 for success; 0, with the reason noted, for a failure."""
     try:
-        function: Delegate = _objects.get(delegate, "EP selection delegate")
+        function: Delegate = objects.get(delegate, "EP selection delegate")
         environment = env.environment()
         offered = [OrtEpDevice(devices[i], environment) for i in range(count)]
         metadata = read_key_values(model_metadata), read_key_values(runtime_metadata)

@@ -235,7 +235,7 @@ def _capsule_of(data: Any) -> Any:
 
 
 def _copy_of(taken: Any) -> NDArray[Any]:
-    """The elements of a `_dlpack.Import` in CPU memory, row after row."""
+    """The elements of a `dlpack.Import` in CPU memory, row after row."""
     if 0 in taken.shape:
         return np.empty(taken.shape, dtypes.from_onnx(taken.element_type))
     if taken.strides is None:
@@ -331,16 +331,16 @@ class OrtValue:
         elements a byte, and for other devices, `errors.NotFound` without such a provider, TypeError for an
         object that does not speak DLPack.
         """
-        from ort_abi.ep import _dlpack
+        from ort_abi.ep._lend import dlpack
 
-        taken = _dlpack.Import(_capsule_of(data))
+        taken = dlpack.Import(_capsule_of(data))
         element_type, shape = taken.element_type, taken.shape
-        if taken.device[0] in _dlpack.CPU_KINDS:
+        if taken.device[0] in dlpack.CPU_KINDS:
             if taken.strides is not None or taken.read_only:
                 return cls.ortvalue_from_numpy(_copy_of(taken))
             memory = cpu_memory
         else:
-            vendor, mem_type = _dlpack.vendor_of(taken.device[0]), OrtDeviceMemoryType.DEFAULT
+            vendor, mem_type = dlpack.vendor_of(taken.device[0]), OrtDeviceMemoryType.DEFAULT
             device = OrtDevice(OrtMemoryInfoDeviceType.GPU, mem_type, vendor, taken.device[1])
             if taken.strides is not None:
                 raise BufferError(f"a tensor on {device} must be contiguous to be taken without a copy")
@@ -364,12 +364,12 @@ class OrtValue:
         says. With `copy=True` or another `dl_device` it is over a copy, which can be made in CPU memory only.
         Raises BufferError for what cannot be done, strings, and types below a byte.
         """
-        from ort_abi.ep import _dlpack
+        from ort_abi.ep._lend import dlpack
 
         device, value = self.__dlpack_device__(), self
         wanted = device if dl_device is None else tuple(dl_device)
-        on_cpu = wanted[0] == _dlpack.CPU
-        if copy or not (wanted == device or (on_cpu and device[0] in _dlpack.CPU_KINDS)):
+        on_cpu = wanted[0] == dlpack.CPU
+        if copy or not (wanted == device or (on_cpu and device[0] in dlpack.CPU_KINDS)):
             if copy is False or not on_cpu:
                 raise BufferError(
                     f"a tensor on {self.device_name()} goes to DLPack's device {wanted} as no copy"
@@ -378,7 +378,7 @@ class OrtValue:
         element_type, shape = describe(value.pointer)
         if element_type == dtypes.STRING:
             raise BufferError("tensors of strings cannot go through DLPack")
-        return _dlpack.capsule(
+        return dlpack.capsule(
             value.data_ptr(),
             element_type,
             shape,
@@ -392,14 +392,14 @@ class OrtValue:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's device type and number: CPU 1, CUDA 2 (pinned 3), ROCm 10 (pinned 11), others 12."""
-        from ort_abi.ep import _dlpack
+        from ort_abi.ep._lend import dlpack
 
         memory, kind, number = _memory_of(self.pointer), ffi.new("OrtMemoryInfoDeviceType*"), ffi.new("int*")
         api.MemoryInfoGetDeviceType(memory, kind)
         check(api.MemoryInfoGetId(memory, number))
         host = api.MemoryInfoGetDeviceMemType(memory) == OrtDeviceMemoryType.HOST_ACCESSIBLE
         vendor = api.MemoryInfoGetVendorId(memory)
-        return _dlpack.device_of(OrtMemoryInfoDeviceType(kind[0]).name, vendor, number[0], host)
+        return dlpack.device_of(OrtMemoryInfoDeviceType(kind[0]).name, vendor, number[0], host)
 
     @property
     def pointer(self) -> CData:

@@ -382,10 +382,10 @@ void bridge_run_clear(BridgeRun* run);
 void bridge_run_copy_inputs(const BridgeRun* run);
 bool bridge_run_copy_outputs(const BridgeRun* run);
 
-/* Written in Python (_callbacks.py, _slot_callbacks.py, _device_callbacks.py, _importer_callbacks.py and
- * _control_flow_callbacks.py of ort_abi/ep, ort_abi/_selection.py, ort_abi/_last_provider.py). All return 1
- * for success: 0 is what comes back when an exception escapes or when no Python code is attached, and must
- * never read as success. */
+/* Written in Python: in callbacks.py of the sub-package of ort_abi/ep that has the name of the C file that
+ * calls; those of selection.c in ort_abi/_selection.py and _last_provider.py. All return 1 for success: 0 is
+ * what comes back when an exception escapes or when no Python code is attached, and must never read as
+ * success. */
 int bridge_py_create_factory(BridgeCall* call, uint64_t provider, const char* registered_name,
                              const OrtLogger* logger, BridgeFactoryInfo* info);
 int bridge_py_supported_devices(BridgeCall* call, uint64_t factory, OrtEpFactory* handle,

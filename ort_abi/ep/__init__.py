@@ -10,22 +10,16 @@
     ort_abi.register(MyEp)                       # our host
     ort_abi.ep.register_with(onnxruntime, MyEp)  # stock onnxruntime, in the same process
 
-How callbacks live and die is told in `_callbacks.py`.
+How callbacks live and die is told in `_call/calls.py`.
 """
 
 from __future__ import annotations
 
 from ort_abi._lib import lib
-from ort_abi.ep import (  # noqa: F401  (attach the callbacks)
-    _callbacks,
-    _control_flow_callbacks,
-    _device_callbacks,
-    _importer_callbacks,
-    _slot_callbacks,
-)
-from ort_abi.ep._compute import KernelContext
-from ort_abi.ep._custom_ops import CustomOp, Formal, ShapeInferContext
-from ort_abi.ep._device import (
+from ort_abi.ep import _release  # noqa: F401  (attaches the callback)
+from ort_abi.ep._call.objects import live_objects
+from ort_abi.ep._custom_op.custom_ops import CustomOp, Formal, ShapeInferContext
+from ort_abi.ep._device.device import (
     Allocator,
     DataTransfer,
     DeviceTensor,
@@ -34,17 +28,19 @@ from ort_abi.ep._device import (
     SyncNotification,
     SyncStream,
 )
-from ort_abi.ep._ep_context import Compiled, EpContext
-from ort_abi.ep._importer import ExternalMemory, ExternalSemaphore, ResourceImporter
-from ort_abi.ep._kernel_info import KernelInfo
-from ort_abi.ep._objects import live_objects
-from ort_abi.ep._partition import partition
-from ort_abi.ep._prepack import PrepackAllocator, SharedWeights
-from ort_abi.ep._profiler import HostEvent, Profiler, ProfilingEvent
-from ort_abi.ep._provider import Device, ExecutionProvider, Fuse, Kernel, KernelSpec, kernel
-from ort_abi.ep._registration import library_path, prepare, register_with, unregister_from
-from ort_abi.ep._run_options import RunOptions
-from ort_abi.ep._slots import GraphicsInterop, Incompatibility
+from ort_abi.ep._device.hardware import Device
+from ort_abi.ep._ep.ep_context import Compiled, EpContext
+from ort_abi.ep._ep.partition import partition
+from ort_abi.ep._ep.provider import ExecutionProvider, Fuse
+from ort_abi.ep._ep.run_options import RunOptions
+from ort_abi.ep._ep.slots import GraphicsInterop, Incompatibility
+from ort_abi.ep._factory.registration import library_path, prepare, register_with, unregister_from
+from ort_abi.ep._importer.importer import ExternalMemory, ExternalSemaphore, ResourceImporter
+from ort_abi.ep._node.compute import KernelContext
+from ort_abi.ep._node.kernel import Kernel, KernelSpec, kernel
+from ort_abi.ep._node.kernel_info import KernelInfo
+from ort_abi.ep._node.prepack import PrepackAllocator, SharedWeights
+from ort_abi.ep._profiler.profiler import HostEvent, Profiler, ProfilingEvent
 
 __all__ = [
     "Allocator",

@@ -189,12 +189,3 @@ def test_slots_that_hand_out_memory_say_whose_it_is() -> None:
                     silent.append(f"{path}: {name}")
     assert found > 150
     assert silent == []
-
-
-def test_the_map_of_python_providers_has_every_file() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(\w+\.(?:c|py))`", text[text.index("## Providers in Python") :]))
-    c_files = {path.name for path in (ROOT / "csrc" / "bridge").glob("*.c")}
-    python = {path.name for path in (ROOT / "ort_abi" / "ep").glob("*.py")} - {"__init__.py"}
-    outside = {"_selection.py", "_last_provider.py", "_session_run.py", "_locks.py"}
-    assert named - outside == c_files | python

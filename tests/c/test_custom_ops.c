@@ -1,5 +1,5 @@
 /* Custom op domains in C: arguments, lifetimes, structs of old versions, operators that contradict
- * themselves, memory. What they compute is tested in tests/python/test_custom_ops.py. */
+ * themselves, memory. What they compute is tested in tests/python/custom_op/test_custom_ops.py. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 /* Run, RunAsync and bindings with one output in several places: every place gets a value of its own. The
- * model's one output is named twice by the graph. What Python sees of it: tests/python/test_repeated_outputs.
- */
+ * model's one output is named twice by the graph. In Python: tests/python/session. */
 #include <pthread.h>
 
 #include "harness.h"

@@ -1,6 +1,6 @@
 /* The plugin library of one provider in Python, whatever name a host registers it under. It is built once, as
- * ort_abi/_entry.so; ort_abi/ep/_library.py makes a copy in memory for each provider and fills in `entry`.
- * The factories are made by the native module, which stays loaded until the process ends. */
+ * ort_abi/_entry.so; ort_abi/ep/_factory/library.py makes a copy in memory for each provider and fills in
+ * `entry`. The factories are made by the native module, which stays loaded until the process ends. */
 #include "ort_abi.h"
 
 typedef OrtStatus*(ORT_API_CALL* Create)(uint64_t provider, const char* registered_name,

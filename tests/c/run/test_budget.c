@@ -1,6 +1,6 @@
 /* Memory budgets: where an EP's claims end, and when it is asked. The models' weight w and output y have
  * 24 bytes each, which are estimated to need 36; the shapes of other values are not known, which counts as
- * nothing. What stock ORT gives, and its files, are in tests/python/test_budgets.py. */
+ * nothing. What stock ORT gives, and its files, are in tests/python/ep/test_budgets.py. */
 #include "run_test.h"
 
 #define SETTING "session.resource_cuda_partitioning_settings"
