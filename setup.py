@@ -33,6 +33,7 @@ class BuildNative(build_ext):
             shutil.copy2(guard, package)
         else:
             (package / guard.name).unlink(missing_ok=True)
+        shutil.copy2(work / native_build.STANDIN_NAME, package)
         shutil.copy2(build_ffi.build_entry(work, os.environ.get("CC", "cc")), package)
         (package / "include").mkdir(exist_ok=True)
         shutil.copy2(native_build.HEADERS[0], package / "include")
@@ -66,7 +67,7 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x030A0000"), ("_GNU_SOURCE", None)],
             extra_compile_args=[
                 *("-std=c11", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"),
-                "-Werror=incompatible-pointer-types",
+                *("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration"),
             ],
             extra_link_args=["-pthread"],
             py_limited_api=True,

@@ -20,13 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from abigen import emit_c, emit_calls, header, schemas
+from abigen import emit_c, emit_calls, emit_standin, header, schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
 HEADERS = [CSRC / "include" / "ort_abi.h", CSRC / "include" / "ort_abi_host.h"]
 LIBRARY_NAME = "libort_abi.so"
 GUARD_NAME = "libort_abi_cxx_guard.so"
+STANDIN_NAME = "libort_abi_standin.so"
 GUARD_SOURCE = CSRC / "cxx_guard" / "cxx_guard.cc"
 JOBS = 2
 
@@ -82,8 +83,11 @@ class Options:
         return [*shlex.split(self.cxx), *CXXFLAGS, *includes, *self._sanitizer_flags(), *link]
 
     def ldflags(self) -> list[str]:
-        """Flags of the link. Undefined symbols are errors, but the program brings the sanitizers' own."""
-        flags = ["-shared", f"-Wl,-soname,{LIBRARY_NAME}", *self._sanitizer_flags()]
+        """Flags of the link. Undefined symbols are errors, but the program brings the sanitizers' own.
+
+        Our own references to what we export are ours, also where another host comes first in the process.
+        """
+        flags = ["-shared", f"-Wl,-soname,{LIBRARY_NAME}", "-Wl,-Bsymbolic", *self._sanitizer_flags()]
         return flags if self.sanitize else [*flags, "-Wl,-z,defs"]
 
     def _sanitizer_flags(self) -> list[str]:
@@ -111,6 +115,8 @@ def generate(folder: Path) -> list[Path]:
         write_if_changed(folder / "guarded_calls.h", emit_calls.guarded_calls_h(abi))
         write_if_changed(folder / "guarded_calls.inc", emit_calls.guarded_calls_inc(abi))
         write_if_changed(folder / "plugin_calls.h", emit_calls.plugin_calls_h(abi))
+        for name, text in emit_standin.files(abi).items():
+            write_if_changed(folder / name, text)
         stamp.write_text("")
     return [folder / name for name in names]
 
@@ -161,6 +167,7 @@ def _build_locked(out: Path, options: Options) -> Path:
         if error:
             raise BuildError(error)
     build_guard(out, options)
+    build_standin(out, options)
     return library
 
 
@@ -178,6 +185,23 @@ def build_guard(out: Path, options: Options) -> None:
         error = _run([*command, *dependencies, str(GUARD_SOURCE), "-o", str(guard)])
         if error:
             raise BuildError(error)
+
+
+def build_standin(out: Path, options: Options) -> Path:
+    """Builds what takes the place of libonnxruntime.so.1: a small library that passes calls on to ours."""
+    generated, standin = out / "generated", out / STANDIN_NAME
+    sources = [generated / name for name in emit_standin.SOURCES]
+    script = generated / emit_standin.VERSION_SCRIPT
+    command = [*shlex.split(options.cc), *options.cflags(generated), "-shared", "-s"]
+    command += [f"-Wl,-soname,{emit_standin.SONAME}", f"-Wl,--version-script={script}", "-Wl,-rpath,$ORIGIN"]
+    command += ["-o", str(standin), *map(str, sources), f"-L{out}", "-lort_abi"]
+    write_if_changed(out / "command-standin.txt", shlex.join(command) + "\n")
+    inputs = [out / "command-standin.txt", out / LIBRARY_NAME, script, *sources]
+    if not standin.exists() or any(path.stat().st_mtime > standin.stat().st_mtime for path in inputs):
+        error = _run(command)
+        if error:
+            raise BuildError(error)
+    return standin
 
 
 def _object_path(out: Path, source: Path) -> Path:

@@ -1,6 +1,7 @@
 /* The ABI's front door: OrtGetApiBase, versions, and the way from OrtApi to the other tables. */
 #include "api_slots.h"
 #include "base/base.h"
+#include "ort_abi_host.h"
 
 #define TEXT_OF(value) #value
 #define TEXT(value)    TEXT_OF(value)
@@ -21,6 +22,10 @@ static const char* ORT_API_CALL get_version_string(void) {
 ORT_ABI_EXPORT const OrtApiBase* ORT_API_CALL OrtGetApiBase(void) {
   static const OrtApiBase base = {.GetApi = get_api, .GetVersionString = get_version_string};
   return &base;
+}
+
+const OrtApiBase* ortabi_get_api_base(void) {
+  return OrtGetApiBase();
 }
 
 const char* api_GetBuildInfoString(void) {

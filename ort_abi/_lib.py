@@ -37,7 +37,7 @@ API_VERSION = 30
 """The newest API version whose slots are all known; what this package asks the host for."""
 
 NULL: CData = ffi.NULL
-base: CData = lib.OrtGetApiBase()
+base: CData = lib.ortabi_get_api_base()
 api: CData = base.GetApi(API_VERSION)
 if api == NULL:
     raise ImportError(f"libort_abi.so beside this package does not have API version {API_VERSION}")

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bridge.h"
+#include "ort_abi_host.h"
 
 #define MAX_HOSTS 64
 
@@ -46,7 +47,7 @@ const BridgeHost* bridge_host_from_base(const OrtApiBase* base, const char** pro
                          .ep_api = ep_api,
                          .version = version,
                          .index = num_hosts++,
-                         .is_ours = base == OrtGetApiBase()};
+                         .is_ours = base == ortabi_get_api_base()};
   }
   pthread_mutex_unlock(&hosts_lock);
   *problem = "too many different hosts in this process";

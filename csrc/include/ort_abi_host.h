@@ -9,6 +9,13 @@
 extern "C" {
 #endif
 
+/* ---- Names of our own ---- */
+
+/* OrtGetApiBase and OrtSessionOptionsAppendExecutionProvider_CPU of this library, whatever other host is in the process:
+ * a reference to the plain names goes to the one that was loaded first. */
+ORT_ABI_EXPORT const OrtApiBase* ortabi_get_api_base(void);
+ORT_ABI_EXPORT OrtStatus* ortabi_append_cpu_provider(OrtSessionOptions* options, int use_arena);
+
 /* ---- Fault injection ---- */
 
 /* The allocation after `allocations_before_failure` more ones fails, once; negative: none fails. Process-wide. */

@@ -4,6 +4,7 @@
 
 #include "api_slots.h"
 #include "objects/objects.h"
+#include "ort_abi_host.h"
 
 ORT_ABI_EXPORT OrtStatus* ORT_API_CALL
 OrtSessionOptionsAppendExecutionProvider_CPU(OrtSessionOptions* options, int use_arena) {
@@ -12,6 +13,10 @@ OrtSessionOptionsAppendExecutionProvider_CPU(OrtSessionOptions* options, int use
   if (!ARRAY_RESERVE(options->eps, options->ep_capacity, options->ep_count + 1)) return status_no_memory();
   options->eps[options->ep_count++] = (EpSelection){NULL, 0};
   return NULL;
+}
+
+OrtStatus* ortabi_append_cpu_provider(OrtSessionOptions* options, int use_arena) {
+  return OrtSessionOptionsAppendExecutionProvider_CPU(options, use_arena);
 }
 
 /* The CPU provider by name is a word without effect, as in stock ORT: it comes behind all others anyway. Its

@@ -242,6 +242,7 @@ def test_build_compiles_again_only_what_changed(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(native_build, "CSRC", tmp_path / "csrc")
     monkeypatch.setattr(native_build, "generate", lambda folder: [])
     monkeypatch.setattr(native_build, "build_guard", lambda out, options: None)
+    monkeypatch.setattr(native_build, "build_standin", lambda out, options: None)
     out = tmp_path / "out"
     library = native_build.build(out)
     target = out / "obj" / "one.o"

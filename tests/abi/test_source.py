@@ -99,7 +99,7 @@ def test_public_python_names_have_docstrings() -> None:
 
 
 def test_includes_go_from_later_folders_to_earlier_ones() -> None:
-    """And to their main header only; the CPU provider and the bridge see nothing but the ABI."""
+    """And to their main header only; the CPU provider and the bridge see nothing but what anybody sees."""
     wrong = []
     for path in sources(".c", ".h"):
         folder = path.parent.name
