@@ -47,7 +47,7 @@ const BridgeHost* bridge_host_from_base(const OrtApiBase* base, const char** pro
                          .ep_api = ep_api,
                          .version = version,
                          .index = num_hosts++,
-                         .is_ours = base == ortabi_get_api_base()};
+                         .is_ours = api == ortabi_get_api_base()->GetApi(version)};
   }
   pthread_mutex_unlock(&hosts_lock);
   *problem = "too many different hosts in this process";
