@@ -144,3 +144,7 @@ def open_ep(cls: type[ep.ExecutionProvider]) -> Iterator[OpenEp]:
         factory.ReleaseEp(factory, made[0])
         EP_API.ReleaseEpDevice(ep_devices[0])
         release_factory(factory)
+
+
+# The bridge knows hosts by their tables: ours has to be the first with these, not one that a test makes up.
+assert "no Python provider was prepared" in message(create_factories(BASE, b"nobody")[0])

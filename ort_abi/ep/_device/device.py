@@ -233,7 +233,7 @@ class SyncNotification:
 class DeviceTensor:
     """A tensor in some memory: address, shape and dtype. Valid during the call that it was given to.
 
-    It speaks DLPack, so that `torch.fromdlpack(tensor)` is a view of it, and on CUDA devices has
+    It speaks DLPack, so that `torch.from_dlpack(tensor)` is a view of it, and on CUDA devices has
     `__cuda_array_interface__`, for `cupy.asarray(tensor)`. Views do not know when the call ends: drop them.
     """
 
@@ -316,7 +316,7 @@ class DeviceTensor:
             "strides": None,
         }
 
-    def _dlpack__(
+    def __dlpack__(
         self,
         *,
         stream: Any = None,
@@ -330,7 +330,7 @@ class DeviceTensor:
         says. Raises RuntimeError after the call, BufferError for a copy, another device, or a dtype that
         DLPack lacks (strings, types below a byte).
         """
-        device = self._dlpack_device__()
+        device = self.__dlpack_device__()
         if copy or (dl_device is not None and tuple(dl_device) != device):
             raise BufferError(f"memory on {self._device} is handed out as it is, without a copy")
         how = {"stream": stream, "max_version": max_version, "read_only": not self._writeable}
@@ -341,7 +341,7 @@ class DeviceTensor:
             self._lent.append(handed)
         return dlpack.capsule(pointer, self._element_type, self._shape, device, **how, owner=owner)
 
-    def _dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's device type and number: CPU 1, CUDA 2 (pinned 3), ROCm 10 (pinned 11), others 12."""
         device = self._device
         return dlpack.device_of(device.type, device.vendor_id, device.device_id, device.host_accessible)
